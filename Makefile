@@ -1,0 +1,31 @@
+# `make demo` and `make test` set up .venv in this folder first; nothing outside it is touched.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test check lint types layers bench soak clean
+
+$(VENV)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	@touch $@
+
+demo: $(VENV)/.ready
+	$(BIN)/unisono train mlp_fashion_mnist --devices 2 --platform cpu
+
+test: check
+	$(BIN)/python -m pytest
+
+check: lint types layers
+
+lint: $(VENV)/.ready
+	$(BIN)/ruff check .
+
+types: $(VENV)/.ready
+	$(BIN)/mypy
+
+layers: $(VENV)/.ready
+	$(BIN)/lint-imports
+
+clean:
+	rm -rf $(VENV) build dist

@@ -1,0 +1,5 @@
+"""`python -m unisono` is the `unisono` command; launchers such as torchrun start ranks this way."""
+
+from unisono.cli.main import main
+
+main()
