@@ -1,0 +1,52 @@
+"""How long something lasts: in epochs, optimizer steps or images, turned into steps once."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+
+Unit = Literal["epochs", "steps", "images"]
+_FORM = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*(epoch|step|image)s?\s*$")
+
+
+class DurationValue(BaseModel):
+    """A count and its unit; `steps()` is the only conversion."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    count: float = Field(ge=0)
+    unit: Unit
+
+    def steps(self, steps_per_epoch: int, global_batch_size: int) -> int:
+        """Whole optimizer steps, rounded up, so that a duration above 0 is at least one step."""
+        if self.unit == "epochs":
+            exact = self.count * steps_per_epoch
+        elif self.unit == "images":
+            exact = self.count / global_batch_size
+        else:
+            exact = self.count
+        return -int(-exact // 1)
+
+    def __str__(self) -> str:
+        return f"{self.count:g} {self.unit}"
+
+
+def parse_duration(value: Any) -> Any:
+    """Read "200 epochs", "20 steps" or "1000000 images"; a table {count, unit} passes through.
+
+    Raises:
+        ValueError: the text has another form, or is a bare number (its unit would be a guess).
+    """
+    if isinstance(value, str):
+        match = _FORM.match(value)
+        if match is None:
+            raise ValueError(f"{value!r} is not a duration; write a number and a unit, such as '200 epochs' or '20 steps'")
+        return DurationValue(count=float(match[1]), unit=f"{match[2]}s")  # type: ignore[arg-type]  # the pattern admits only the three units
+    if isinstance(value, (int, float)):
+        raise ValueError(f"{value} has no unit; write '{value:g} epochs' or '{value:g} steps'")
+    return value
+
+
+Duration = Annotated[DurationValue, BeforeValidator(parse_duration), PlainSerializer(str, return_type=str)]
