@@ -1,0 +1,129 @@
+"""How ranks finish the gradient tree together. Three routes, one result: every sum has the tree's order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from unisono.job.replicas import Node, SumOrder, leaves, share_out, sum_order
+
+Wait = Callable[[], object]
+Exchange = Callable[[Sequence[Tensor]], Wait]
+"""Takes this rank's sub-tree sums (flat, equal sizes) and starts; once the returned call is back, the first one's
+memory holds the sum over all replicas."""
+
+
+def choose_exchange(replicas: int, world_size: int, rank: int, device: torch.device) -> Exchange:
+    """The cheapest route that keeps the tree's order. All ranks must start exchanges in the same order.
+
+    A sum of two is the tree already, whoever adds: two ranks with one sub-tree each use a plain all-reduce. Ranks
+    that hold equal sub-trees of a perfect tree use pairwise halving and doubling (Rabenseifner's scheme, nearest
+    neighbour first, which is the tree's order). All others exchange shards of every sub-tree.
+    """
+    roots = [sum_order(leaves(block), replicas).remaining for block in share_out(replicas, world_size)]
+    if world_size == 1:
+        return lambda sums: lambda: None
+    run = _behind_backward(device)
+    if all(len(held) == 1 for held in roots):
+        if world_size == 2:
+            return _all_reduce_two
+        if _is_perfect(replicas, world_size):
+            return lambda sums: run(lambda: _halving_doubling(sums[0], rank, world_size))
+    finish = sum_order([root for held in roots for root in held], replicas)
+    return lambda sums: run(lambda: _exchange_shards(sums, roots, finish, rank, world_size))
+
+
+def _behind_backward(device: torch.device) -> Callable[[Callable[[], object]], Wait]:
+    """Runs exchanges of several rounds beside the backward pass: on a thread for the CPU, on a stream elsewhere."""
+    if device.type == "cpu":
+        # One thread, so that exchanges keep their order.
+        thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="exchange")
+        return lambda work: thread.submit(work).result
+    stream = torch.Stream(device)
+
+    def on_stream(work: Callable[[], object]) -> Wait:
+        ready = torch.accelerator.current_stream(device).record_event()
+        with stream:
+            stream.wait_event(ready)
+            work()
+            done = stream.record_event()
+        return lambda: torch.accelerator.current_stream(device).wait_event(done)
+
+    return on_stream
+
+
+def _is_perfect(replicas: int, world_size: int) -> bool:
+    return replicas & (replicas - 1) == 0 and world_size & (world_size - 1) == 0
+
+
+def _all_reduce_two(sums: Sequence[Tensor]) -> Wait:
+    work = dist.all_reduce(sums[0], async_op=True)
+    assert work is not None
+    return work.wait
+
+
+def _halving_doubling(flat: Tensor, rank: int, world_size: int) -> None:
+    """Reduce-scatter by halves, nearest rank first, then gather by doubling. Moves 2 (N-1)/N of the buffer a rank."""
+    low, high = 0, flat.numel()
+    received = torch.empty(high // 2, dtype=flat.dtype, device=flat.device)
+    steps: list[tuple[int, int, int]] = []
+    distance = 1
+    while distance < world_size:
+        partner, middle = rank ^ distance, (low + high) // 2
+        keep, give = ((low, middle), (middle, high)) if rank < partner else ((middle, high), (low, middle))
+        theirs = received[: middle - low]
+        _swap(flat[give[0] : give[1]], theirs, partner)
+        flat[keep[0] : keep[1]].add_(theirs)
+        steps.append((partner, *give))
+        low, high = keep
+        distance *= 2
+    for partner, give_low, give_high in reversed(steps):
+        _swap(flat[low:high], flat[give_low:give_high], partner)
+        low, high = min(low, give_low), max(high, give_high)
+
+
+def _exchange_shards(sums: Sequence[Tensor], roots: Sequence[Sequence[Node]], finish: SumOrder, rank: int, world_size: int) -> None:
+    """All-to-all of shards, the rest of the tree on each shard, then all-gather of the finished shards."""
+    flat = sums[0]
+    size = flat.numel() // world_size
+    shard = slice(rank * size, (rank + 1) * size)
+    received = [[flat.new_empty(size) for _ in held] if peer != rank else [] for peer, held in enumerate(roots)]
+    operations: list[dist.P2POp] = []
+    for peer in _others(rank, world_size):
+        operations += [dist.P2POp(dist.isend, part[peer * size : (peer + 1) * size], peer) for part in sums]
+        operations += [dist.P2POp(dist.irecv, part, peer) for part in received[peer]]
+    _run(operations)
+    received[rank] = [part[shard] for part in sums]
+    finished = _sum([part for held in received for part in held], finish)
+    flat[shard].copy_(finished)
+    operations = [dist.P2POp(dist.isend, flat[shard], peer) for peer in _others(rank, world_size)]
+    operations += [dist.P2POp(dist.irecv, flat[peer * size : (peer + 1) * size], peer) for peer in _others(rank, world_size)]
+    _run(operations)
+
+
+def _sum(parts: Sequence[Tensor], order: SumOrder) -> Tensor:
+    stack: list[Tensor] = []
+    for part, merges in zip(parts, order.merges, strict=True):
+        stack.append(part)
+        for _ in range(merges):
+            right = stack.pop()
+            stack[-1].add_(right)
+    return stack[0]
+
+
+def _others(rank: int, world_size: int) -> list[int]:
+    """The other ranks, each rank beginning with its next neighbour, so that they do not all send to one."""
+    return [(rank + step) % world_size for step in range(1, world_size)]
+
+
+def _swap(send: Tensor, receive: Tensor, partner: int) -> None:
+    _run([dist.P2POp(dist.isend, send, partner), dist.P2POp(dist.irecv, receive, partner)])
+
+
+def _run(operations: list[dist.P2POp]) -> None:
+    for work in dist.batch_isend_irecv(operations):
+        work.wait()
