@@ -33,7 +33,10 @@ class Bucket:
     def allocate(self, levels: int, device: torch.device) -> None:
         """Make `levels` buffers, zeroed once so that the padding stays zero."""
         self.levels = [torch.zeros(self.size, dtype=torch.float32, device=device) for _ in range(levels)]
-        self.views = [[_slot(flat, offset, p) for offset, p in zip(self.offsets, self.parameters, strict=True)] for flat in self.levels]
+        self.views = [
+            [_slot(flat, offset, p) for offset, p in zip(self.offsets, self.parameters, strict=True)]
+            for flat in self.levels
+        ]
         self.expect_all()
 
     def expect_all(self) -> None:
@@ -68,9 +71,17 @@ def _bucket(index: int, members: list[nn.Parameter], offsets: list[int], used: i
 
 def _slot(flat: Tensor, offset: int, parameter: nn.Parameter) -> Tensor:
     # Same strides as the weight (channels_last stays channels_last), so that copies and updates run over plain memory.
-    dense = parameter.is_contiguous() or parameter.is_contiguous(memory_format=torch.channels_last) if parameter.dim() == 4 else parameter.is_contiguous()
+    dense = (
+        parameter.is_contiguous() or parameter.is_contiguous(memory_format=torch.channels_last)
+        if parameter.dim() == 4
+        else parameter.is_contiguous()
+    )
     part = flat[offset : offset + parameter.numel()]
-    return part.as_strided(parameter.size(), parameter.stride(), flat.storage_offset() + offset) if dense else part.view(parameter.size())
+    return (
+        part.as_strided(parameter.size(), parameter.stride(), flat.storage_offset() + offset)
+        if dense
+        else part.view(parameter.size())
+    )
 
 
 def _round_up(count: int, multiple: int) -> int:

@@ -62,12 +62,15 @@ class ReplicaBuffers:
 
     def use_mean(self, replicas: int) -> None:
         """Bind the mean over all replicas, equal on every rank, for evaluation. Collective."""
-        self._bind([buffer.to(own.device) for buffer, own in zip(self.mean(replicas).values(), self._own[0], strict=True)])
+        mean = self.mean_of(self.gather(replicas))
+        self._bind([mean[name].to(own.device) for name, own in zip(self.names, self._own[0], strict=True)])
 
-    def mean(self, replicas: int) -> dict[str, Tensor]:
-        """Buffers averaged over all replicas, in replica order. Collective."""
-        # On the CPU in double, so that every platform comes to the same bits (NPUs have no float64).
-        return {name: rows.cpu().double().mean(0).to(rows.dtype) for name, rows in self.gather(replicas).items()}
+    def mean_of(self, rows: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The mean over replicas of what `gather` gave, on the CPU.
+
+        In double there, so that every platform comes to the same bits (NPUs have no float64).
+        """
+        return {name: own.cpu().double().mean(0).to(own.dtype) for name, own in rows.items()}
 
     def use_own(self) -> None:
         """Back to the first local replica's buffers after evaluation."""
@@ -76,4 +79,3 @@ class ReplicaBuffers:
     def _bind(self, buffers: list[Tensor]) -> None:
         for (module, name), buffer in zip(self._owners, buffers, strict=True):
             module._buffers[name] = buffer
-

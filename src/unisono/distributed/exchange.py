@@ -86,7 +86,9 @@ def _halving_doubling(flat: Tensor, rank: int, world_size: int) -> None:
         low, high = min(low, give_low), max(high, give_high)
 
 
-def _exchange_shards(sums: Sequence[Tensor], roots: Sequence[Sequence[Node]], finish: SumOrder, rank: int, world_size: int) -> None:
+def _exchange_shards(
+    sums: Sequence[Tensor], roots: Sequence[Sequence[Node]], finish: SumOrder, rank: int, world_size: int
+) -> None:
     """All-to-all of shards, the rest of the tree on each shard, then all-gather of the finished shards."""
     flat = sums[0]
     size = flat.numel() // world_size
@@ -101,7 +103,9 @@ def _exchange_shards(sums: Sequence[Tensor], roots: Sequence[Sequence[Node]], fi
     finished = _sum([part for held in received for part in held], finish)
     flat[shard].copy_(finished)
     operations = [dist.P2POp(dist.isend, flat[shard], peer) for peer in _others(rank, world_size)]
-    operations += [dist.P2POp(dist.irecv, flat[peer * size : (peer + 1) * size], peer) for peer in _others(rank, world_size)]
+    operations += [
+        dist.P2POp(dist.irecv, flat[peer * size : (peer + 1) * size], peer) for peer in _others(rank, world_size)
+    ]
     _run(operations)
 
 

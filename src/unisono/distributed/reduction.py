@@ -48,11 +48,15 @@ class Reduction(Protocol):
         ...
 
 
-def build_reduction(recipe: ReductionRecipe, model: nn.Module, *, replicas: int, rank: int, world_size: int, device: torch.device) -> Reduction:
+def build_reduction(
+    recipe: ReductionRecipe, model: nn.Module, *, replicas: int, rank: int, world_size: int, device: torch.device
+) -> Reduction:
     """The reduction that the recipe names. Collective: `fast` sends rank 0's weights to all."""
     bucket_bytes = int(recipe.bucket_mib * 2**20)
     if recipe.name == "exact":
-        return ExactReduction(model, replicas=replicas, rank=rank, world_size=world_size, bucket_bytes=bucket_bytes, device=device)
+        return ExactReduction(
+            model, replicas=replicas, rank=rank, world_size=world_size, bucket_bytes=bucket_bytes, device=device
+        )
     return FastReduction(model, replicas=replicas, rank=rank, world_size=world_size, recipe=recipe, device=device)
 
 
@@ -63,7 +67,9 @@ class ExactReduction:
     replica's slot there. When the last local replica has filled a bucket, its exchange starts behind backward.
     """
 
-    def __init__(self, model: nn.Module, *, replicas: int, rank: int, world_size: int, bucket_bytes: int, device: torch.device) -> None:
+    def __init__(
+        self, model: nn.Module, *, replicas: int, rank: int, world_size: int, bucket_bytes: int, device: torch.device
+    ) -> None:
         block = share_out(replicas, world_size)[rank]
         self.loss_factor = 1.0 / replicas
         self._model = model
@@ -172,7 +178,16 @@ class ExactReduction:
 class FastReduction:
     """DDP's overlapped all-reduce. Fast, and as exact as the backend's own order of summation."""
 
-    def __init__(self, model: nn.Module, *, replicas: int, rank: int, world_size: int, recipe: ReductionRecipe, device: torch.device) -> None:
+    def __init__(
+        self,
+        model: nn.Module,
+        *,
+        replicas: int,
+        rank: int,
+        world_size: int,
+        recipe: ReductionRecipe,
+        device: torch.device,
+    ) -> None:
         self._last = len(share_out(replicas, world_size)[rank]) - 1
         self._ddp: DistributedDataParallel | None = None
         self._device = device

@@ -54,7 +54,12 @@ def open_session(world: World, device: torch.device, backend: str, timeout_s: fl
         yield Session(world, device)
         return
     if not dist.is_backend_available(backend):
-        raise UserError("J204", f"no {backend} in this build of PyTorch", f"torch {torch.__version__} was built without it", "install the build for this device; `unisono doctor` names it")
+        raise UserError(
+            "J204",
+            f"no {backend} in this build of PyTorch",
+            f"torch {torch.__version__} was built without it",
+            "install the build for this device; `unisono doctor` names it",
+        )
     try:
         dist.init_process_group(
             backend,
@@ -75,7 +80,12 @@ def _as_user_error(error: Exception, world: World) -> UserError:
     text = str(error)
     address = f"{world.master_addr}:{world.master_port}"
     if "EADDRINUSE" in text or "address already in use" in text.lower():
-        return UserError("J205", f"port {world.master_port} on {world.master_addr} is taken", "another job listens there", "end that job, or set MASTER_PORT to a free port")
+        return UserError(
+            "J205",
+            f"port {world.master_port} on {world.master_addr} is taken",
+            "another job listens there",
+            "end that job, or set MASTER_PORT to a free port",
+        )
     return UserError(
         "J203",
         f"rank {world.rank} did not join the other {world.world_size - 1} ranks at {address}",

@@ -87,7 +87,12 @@ def plan(
     steps_per_epoch = train_images // recipe.global_batch_size
     total_steps = recipe.train_for.steps(steps_per_epoch, recipe.global_batch_size)
     if total_steps < 1:
-        raise UserError("J105", f"train_for = {recipe.train_for} is no step at all", "a run takes at least one step", "set train_for to at least '1 steps'")
+        raise UserError(
+            "J105",
+            f"train_for = {recipe.train_for} is no step at all",
+            "a run takes at least one step",
+            "set train_for to at least '1 steps'",
+        )
     rate, reason = scaled_peak_learning_rate(recipe.optimizer, recipe.global_batch_size)
     evaluate_every = recipe.evaluate.every.steps(steps_per_epoch, recipe.global_batch_size)
     checkpoint_every = recipe.checkpoint.every.steps(steps_per_epoch, recipe.global_batch_size)
@@ -130,9 +135,19 @@ def _refuse(recipe: Recipe, world_size: int, platform: str, capabilities: Capabi
     able = {"fp32": True, "bf16": capabilities.bf16, "fp16": capabilities.fp16}
     if not able[compute]:
         others = ", ".join(name for name, ok in able.items() if ok)
-        raise UserError("J103", f"precision {compute} on {platform}", "this platform does not train in it", f"use --precision with one of: {others}")
+        raise UserError(
+            "J103",
+            f"precision {compute} on {platform}",
+            "this platform does not train in it",
+            f"use --precision with one of: {others}",
+        )
     if recipe.reduction.compress != "none" and recipe.reduction.name == "exact":
-        raise UserError("J104", "reduction.compress with the exact reduction", "rounding gradients on the way breaks equality", "use --reduction fast, or compress = \"none\"")
+        raise UserError(
+            "J104",
+            "reduction.compress with the exact reduction",
+            "rounding gradients on the way breaks equality",
+            'use --reduction fast, or compress = "none"',
+        )
 
 
 def _schedule_words(recipe: Recipe) -> str:

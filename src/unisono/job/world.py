@@ -46,7 +46,14 @@ class _Family:
 # process variables; the model zoo's shell scripts, which export RANK_ID and RANK_SIZE.
 FAMILIES = (
     _Family("torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK"),
-    _Family("openmpi", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_NODE_RANK"),
+    _Family(
+        "openmpi",
+        "OMPI_COMM_WORLD_RANK",
+        "OMPI_COMM_WORLD_SIZE",
+        "OMPI_COMM_WORLD_LOCAL_RANK",
+        "OMPI_COMM_WORLD_LOCAL_SIZE",
+        "OMPI_COMM_WORLD_NODE_RANK",
+    ),
     _Family("mpi", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
     _Family("slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", None, "SLURM_NODEID"),
     _Family("ascend", "RANK_ID", "RANK_SIZE", "ASCEND_DEVICE_ID"),
@@ -88,7 +95,9 @@ def _world_of(family: _Family, env: Mapping[str, str]) -> World:
     if family.launcher == "torchrun" and env.get(family.local_rank, "") == "" and not missing:
         missing = [family.local_rank] if _int(env, family.world_size) > 1 else []
     if missing:
-        present = [name for name in (family.rank, family.world_size, family.local_rank) if name not in missing and name in env]
+        present = [
+            name for name in (family.rank, family.world_size, family.local_rank) if name not in missing and name in env
+        ]
         raise UserError(
             "J201",
             f"rank variables are half set: {', '.join(present)} without {', '.join(missing)}",
@@ -97,7 +106,12 @@ def _world_of(family: _Family, env: Mapping[str, str]) -> World:
         )
     rank, world_size = _int(env, family.rank), _int(env, family.world_size)
     if not 0 <= rank < world_size:
-        raise UserError("J202", f"{family.rank}={rank} with {family.world_size}={world_size}", "a rank is at least 0 and below the world size", "correct the launcher's variables")
+        raise UserError(
+            "J202",
+            f"{family.rank}={rank} with {family.world_size}={world_size}",
+            "a rank is at least 0 and below the world size",
+            "correct the launcher's variables",
+        )
     local_rank = _int(env, family.local_rank) if env.get(family.local_rank, "") != "" else rank
     local_size = _local_world_size(family, env, world_size)
     return World(
@@ -118,7 +132,9 @@ def _local_world_size(family: _Family, env: Mapping[str, str], world_size: int) 
     if family.launcher == "slurm":
         # "4(x2),3" means four tasks on each of the first two nodes; ours is at SLURM_NODEID.
         counts: list[int] = []
-        for count, times in re.findall(r"(\d+)(?:\(x(\d+)\))?", env.get("SLURM_STEP_TASKS_PER_NODE", env.get("SLURM_TASKS_PER_NODE", ""))):
+        for count, times in re.findall(
+            r"(\d+)(?:\(x(\d+)\))?", env.get("SLURM_STEP_TASKS_PER_NODE", env.get("SLURM_TASKS_PER_NODE", ""))
+        ):
             counts += [int(count)] * int(times or 1)
         node = int(env.get("SLURM_NODEID", "0") or 0)
         if node < len(counts):
@@ -156,4 +172,9 @@ def _int(env: Mapping[str, str], name: str) -> int:
     try:
         return int(env[name])
     except ValueError:
-        raise UserError("J202", f"{name}={env[name]!r} is not a number", "launchers set it to a whole number", f"correct or unset {name}") from None
+        raise UserError(
+            "J202",
+            f"{name}={env[name]!r} is not a number",
+            "launchers set it to a whole number",
+            f"correct or unset {name}",
+        ) from None

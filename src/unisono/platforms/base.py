@@ -7,7 +7,9 @@ from typing import Any, Protocol
 
 import torch
 
+from unisono.errors import UserError
 from unisono.job.capabilities import Capabilities
+from unisono.job.launch import assigned_device
 
 
 class Platform(Protocol):
@@ -70,9 +72,7 @@ def device_index(local_rank: int, visible: int, platform: str) -> int:
     Raises:
         UserError: P103 there are fewer devices than local ranks.
     """
-    from unisono.errors import UserError
-
-    index = 0 if visible == 1 else local_rank
+    index = 0 if visible == 1 else assigned_device(local_rank)
     if index >= visible:
         raise UserError(
             "P103",

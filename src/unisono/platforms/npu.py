@@ -50,7 +50,11 @@ class NpuPlatform:
     def capabilities(self) -> Capabilities:
         """A 910A (chip name without a letter, or ending in A or ProA/ProB) saturates at fp16 overflow and has no bf16."""
         first_generation = self.device_count() > 0 and _is_first_generation(self._chip_name())
-        saturates = first_generation or os.environ.get("INF_NAN_MODE_FORCE_DISABLE") == "1" or os.environ.get("INF_NAN_MODE_ENABLE") == "0"
+        saturates = (
+            first_generation
+            or os.environ.get("INF_NAN_MODE_FORCE_DISABLE") == "1"
+            or os.environ.get("INF_NAN_MODE_ENABLE") == "0"
+        )
         return Capabilities(
             fp16=True,
             bf16=not first_generation,

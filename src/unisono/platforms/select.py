@@ -38,7 +38,8 @@ def select_platform(name: str) -> Platform:
             "P102",
             f"no {name} device here",
             f"the {name} platform sees 0 devices",
-            "run `unisono doctor`, or use --platform auto or cpu" + ("; --simulate gives simulated NPUs" if name == "npu" else ""),
+            "run `unisono doctor`, or use --platform auto or cpu"
+            + ("; --simulate gives simulated NPUs" if name == "npu" else ""),
         )
     return platform
 
@@ -53,7 +54,14 @@ def device_total(platform: Platform, wanted: str) -> int:
     if wanted == "all":
         return there
     if not wanted.isdigit() or int(wanted) == 0:
-        raise UserError("P105", f"--devices {wanted}", "it is a number above 0, or all", f"use --devices all ({there} here)")
+        raise UserError(
+            "P105", f"--devices {wanted}", "it is a number above 0, or all", f"use --devices all ({there} here)"
+        )
     if int(wanted) > there and platform.name != "cpu":
-        raise UserError("P106", f"--devices {wanted} with {there} {platform.name} devices here", "one process drives one device", f"use --devices {there}, or all")
+        raise UserError(
+            "P106",
+            f"--devices {wanted} with {there} {platform.name} devices here",
+            "one process drives one device",
+            f"use --devices {there}, or all",
+        )
     return int(wanted)

@@ -42,8 +42,10 @@ def parse_duration(value: Any) -> Any:
     if isinstance(value, str):
         match = _FORM.match(value)
         if match is None:
-            raise ValueError(f"{value!r} is not a duration; write a number and a unit, such as '200 epochs' or '20 steps'")
-        return DurationValue(count=float(match[1]), unit=f"{match[2]}s")  # type: ignore[arg-type]  # the pattern admits only the three units
+            raise ValueError(
+                f"{value!r} is not a duration; write a number and a unit, such as '200 epochs' or '20 steps'"
+            )
+        return DurationValue(count=float(match[1]), unit=f"{match[2]}s")
     if isinstance(value, (int, float)):
         raise ValueError(f"{value} has no unit; write '{value:g} epochs' or '{value:g} steps'")
     return value

@@ -45,7 +45,9 @@ def find_recipe(name_or_path: str) -> Path:
     given = Path(name_or_path)
     if given.suffix == ".toml":
         if not given.is_file():
-            raise UserError("R101", f"no recipe file {name_or_path}", "the path does not lead to a file", "check the path")
+            raise UserError(
+                "R101", f"no recipe file {name_or_path}", "the path does not lead to a file", "check the path"
+            )
         return given
     shipped = recipe_folder() / f"{name_or_path}.toml"
     if not shipped.is_file():
@@ -53,7 +55,9 @@ def find_recipe(name_or_path: str) -> Path:
     return shipped
 
 
-def load_recipe(name_or_path: str, overrides: Iterable[str] = (), values: Mapping[str, Any] | None = None) -> LoadedRecipe:
+def load_recipe(
+    name_or_path: str, overrides: Iterable[str] = (), values: Mapping[str, Any] | None = None
+) -> LoadedRecipe:
     """Read a recipe and lay overrides over it.
 
     Args:
@@ -87,7 +91,10 @@ def parse_override(text: str) -> tuple[str, Any]:
     key, raw = key.strip(), raw.strip()
     if not equals or not key or not raw:
         raise UserError(
-            "R103", f"cannot read --set {text!r}", "an override has the form section.key=value", "write for example --set optimizer.learning_rate=0.2"
+            "R103",
+            f"cannot read --set {text!r}",
+            "an override has the form section.key=value",
+            "write for example --set optimizer.learning_rate=0.2",
         )
     try:
         return key, tomllib.loads(f"value = {raw}")["value"]
@@ -115,16 +122,22 @@ def _apex_level(level: str, path: Path) -> dict[str, Any]:
     try:
         return precision_from_apex_level(level).model_dump()
     except ValueError as error:
-        raise UserError("R105", f"precision = {level!r} in {path.name}", str(error), "use fp32, bf16, fp16, O0, O1 or O2") from None
+        raise UserError(
+            "R105", f"precision = {level!r} in {path.name}", str(error), "use fp32, bf16, fp16, O0, O1 or O2"
+        ) from None
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError("R102", f"cannot read {path}", f"it is not valid TOML: {error}", "correct the line named") from None
+        raise UserError(
+            "R102", f"cannot read {path}", f"it is not valid TOML: {error}", "correct the line named"
+        ) from None
     except OSError as error:
-        raise UserError("R102", f"cannot read {path}", error.strerror or str(error), "check the path and its permissions") from None
+        raise UserError(
+            "R102", f"cannot read {path}", error.strerror or str(error), "check the path and its permissions"
+        ) from None
 
 
 def _remember_base_batch(table: dict[str, Any]) -> None:
@@ -142,7 +155,12 @@ def _set_key(table: dict[str, Any], dotted: str, value: Any) -> None:
             here[parent] = _apex_level(here[parent], Path("--set"))
         here = here.setdefault(parent, {})
         if not isinstance(here, dict):
-            raise UserError("R104", f"--set {dotted} goes below a plain value", f"{parent} has no keys of its own", f"set {parent} itself")
+            raise UserError(
+                "R104",
+                f"--set {dotted} goes below a plain value",
+                f"{parent} has no keys of its own",
+                f"set {parent} itself",
+            )
     here[last] = value
 
 
@@ -158,7 +176,12 @@ def _as_user_error(error: ValidationError, path: Path) -> UserError:
     message = first["msg"].removeprefix("Value error, ")
     value = first.get("input")
     shown = "" if isinstance(value, dict) else f" = {value!r}"
-    return UserError("R105", f"{dotted or 'recipe'}{shown} in {path.name} is not allowed", message, f"correct {dotted or 'the recipe'}; `unisono recipes --schema` explains every key")
+    return UserError(
+        "R105",
+        f"{dotted or 'recipe'}{shown} in {path.name} is not allowed",
+        message,
+        f"correct {dotted or 'the recipe'}; `unisono recipes --schema` explains every key",
+    )
 
 
 def _section_at(location: tuple[int | str, ...]) -> type[BaseModel] | None:

@@ -97,7 +97,9 @@ class AugmentRecipe(Section):
     @model_validator(mode="after")
     def _mixing_shares_one_draw(self) -> AugmentRecipe:
         if self.mixup_probability + self.cutmix_probability > 1:
-            raise ValueError("mixup_probability + cutmix_probability must be at most 1: a batch is mixed one way or the other")
+            raise ValueError(
+                "mixup_probability + cutmix_probability must be at most 1: a batch is mixed one way or the other"
+            )
         if self.mixup_probability > 0 and self.mixup_alpha == 0:
             raise ValueError("mixup_probability is above 0, so mixup_alpha must be above 0 too")
         if self.cutmix_probability > 0 and self.cutmix_alpha == 0:
