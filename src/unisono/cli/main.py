@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from unisono import __version__
-from unisono.cli import render
+from unisono.cli import compare, evaluate, plan, render, train, verify
 from unisono.errors import ExitCode, UserError
 
 app = typer.Typer(
@@ -40,7 +40,13 @@ def _root(
 
 
 # One line a subcommand, in the order of --help. Each module has `register(app)` and imports lightly.
-SUBCOMMANDS: tuple[ModuleType, ...] = ()
+SUBCOMMANDS: tuple[ModuleType, ...] = (
+    train,
+    evaluate,
+    plan,
+    verify,
+    compare,
+)
 
 for _module in SUBCOMMANDS:
     _module.register(app)

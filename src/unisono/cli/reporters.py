@@ -152,20 +152,22 @@ def evaluation_text(evaluation: Evaluation, step: int, best: bool) -> str:
 def summary_lines(summary: dict[str, Any]) -> list[str]:
     """The end of a run in a few lines."""
     verb = "stopped" if summary["stopped"] else "finished"
-    simulated = " simulated" if summary["simulated"] else ""
+    devices = f"{summary['world_size']}{' simulated' if summary['simulated'] else ''} {summary['platform']} device"
     lines = [
-        f"{verb} {summary['recipe']} at step {summary['steps']} (epoch {summary['epochs']:.2f}) on "
-        f"{summary['world_size']}{simulated} {summary['platform']} device{'s' if summary['world_size'] > 1 else ''}, {_duration(summary['total_s'])} in all",
+        f"{verb} {summary['recipe']} at step {summary['steps']} (epoch {summary['epochs']:.2f}) "
+        f"on {devices}{'s' if summary['world_size'] > 1 else ''}, {_duration(summary['total_s'])} in all",
     ]
     if summary["top1_accuracy"] is not None:
-        lines.append(
-            f"top-1 accuracy {summary['top1_accuracy']:.2%}, best {summary['best_top1_accuracy']:.2%} at step {summary['best_step']}"
-        )
+        best = f"best {summary['best_top1_accuracy']:.2%} at step {summary['best_step']}"
+        lines.append(f"top-1 accuracy {summary['top1_accuracy']:.2%}, {best}")
     if summary["images_per_second"]:
         lines.append(
             f"{summary['images_per_second']:,.0f} images/s ({summary['images_per_second_per_device']:,.0f} a device), "
-            f"step {summary['step_time_ms_p50']:.1f} ms (p90 {summary['step_time_ms_p90']:.1f}); "
-            f"first step after {summary['first_step_s']:.1f} s, evaluation {summary['evaluate_s']:.1f} s, waiting for checkpoints {summary['save_blocked_s']:.1f} s"
+            f"step {summary['step_time_ms_p50']:.1f} ms (p90 {summary['step_time_ms_p90']:.1f})"
+        )
+        lines.append(
+            f"first step after {summary['first_step_s']:.1f} s, evaluation {summary['evaluate_s']:.1f} s, "
+            f"waiting for checkpoints {summary['save_blocked_s']:.1f} s"
         )
     if summary["skipped_steps"]:
         lines.append(f"{summary['skipped_steps']} updates skipped")

@@ -191,7 +191,7 @@ def train(
     loaded = load(options)
     if dry_run:
         sys.exit(_dry_run(options, loaded))
-    if _runs_here(options):
+    if _runs_here(options, loaded):
         stop.listen()
         sys.exit(run_rank(options, loaded, World(), surroundings, stop))
     sys.exit(_launch(options, loaded, sys.argv[1:]))
@@ -235,18 +235,18 @@ def _length(options: dict[str, Any]) -> str | None:
     return None if options["epochs"] is None else f"{options['epochs']:g} epochs"
 
 
-def _runs_here(options: dict[str, Any]) -> bool:
+def _runs_here(options: dict[str, Any], loaded: LoadedRecipe) -> bool:
     """One device on one machine needs no launcher, unless restarts are asked for."""
     return (
-        _device_count(options) == 1
+        device_count(options, loaded.recipe.replicas) == 1
         and options["nnodes"] == "1"
         and not options["max_restarts"]
         and not options["elastic"]
     )
 
 
-def _device_count(options: dict[str, Any]) -> int:
-    """How many processes to start here; "all" stops at the number of replicas."""
+def device_count(options: dict[str, Any], most: int | None = None) -> int:
+    """How many processes to start here; `all` stops at `most`, the replicas there are to share out."""
     if options["devices"].isdigit() and options["platform"] == "cpu":
         count = int(options["devices"])
         if count > 0:
@@ -255,7 +255,7 @@ def _device_count(options: dict[str, Any]) -> int:
     from unisono.platforms.select import device_total
 
     there = device_total(choose_platform(options), options["devices"])
-    return min(there, load(options).recipe.replicas) if options["devices"] == "all" else there
+    return min(there, most) if most and options["devices"] == "all" else there
 
 
 def _launch(options: dict[str, Any], loaded: LoadedRecipe, arguments: list[str]) -> ExitCode:
@@ -287,14 +287,15 @@ def _launch_request(options: dict[str, Any], loaded: LoadedRecipe, arguments: li
     else:
         run_dir = make_run_dir(options["runs_dir"], loaded.recipe.name)
     (run_dir / "logs").mkdir(parents=True, exist_ok=True)
+    count = device_count(options, loaded.recipe.replicas)
     environment = {}
     if options["simulate"]:
         from unisono.simulator import environment as simulated
 
-        environment = simulated(devices=_device_count(options))
+        environment = simulated(devices=count)
     return LaunchRequest(
         command=rank_command(arguments),
-        devices=_device_count(options),
+        devices=count,
         run_dir=run_dir,
         threads=thread_count(options),
         max_restarts=3 if options["max_restarts"] is None else options["max_restarts"],

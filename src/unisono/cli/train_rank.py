@@ -7,6 +7,8 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +52,15 @@ def run_rank(
     options: dict[str, Any], loaded: LoadedRecipe, world: World, surroundings: WorkerEnvironment, stop: StopFlag
 ) -> ExitCode:
     """Run one rank to its end and say how the process is to exit."""
+    with ending_well(world, surroundings, options["fault"] or []) as pulse:
+        stopped = _run(options, loaded, world, surroundings, pulse, stop)
+    # Under our launcher a stop is told by the summary; to a foreign one by the exit code.
+    return ExitCode.STOPPED if stopped and surroundings.control_dir is None else ExitCode.OK
+
+
+@contextmanager
+def ending_well(world: World, surroundings: WorkerEnvironment, faults: Sequence[str] = ()) -> Iterator[Pulse]:
+    """Under our launcher: a log of its own, signs of life, and a death that is recorded before it spreads."""
     from unisono.train.pulse import Pulse
 
     launched = surroundings.control_dir is not None
@@ -58,14 +69,12 @@ def run_rank(
         _take_over_output(surroundings, world.rank)
     pulse = Pulse(None, None)
     try:
-        pulse = _pulse(options, world, surroundings)
-        stopped = _run(options, loaded, world, surroundings, pulse, stop)
+        pulse = _pulse(faults, world, surroundings)
+        yield pulse
     except BaseException as error:
         if not launched:
             raise
         _leave(error, world, surroundings, pulse)
-    # Under our launcher a stop is told by the summary; to a foreign one by the exit code.
-    return ExitCode.STOPPED if stopped and not launched else ExitCode.OK
 
 
 def _run(
@@ -120,13 +129,13 @@ def _request(
     )
 
 
-def _pulse(options: dict[str, Any], world: World, surroundings: WorkerEnvironment) -> Pulse:
+def _pulse(texts: Sequence[str], world: World, surroundings: WorkerEnvironment) -> Pulse:
     from unisono.job.control import Heartbeat
     from unisono.job.launch import assigned_device
     from unisono.train.faults import FaultPlan, parse_fault
     from unisono.train.pulse import Pulse
 
-    faults = [parse_fault(text) for text in options["fault"] or []]
+    faults = [parse_fault(text) for text in texts]
     plan = FaultPlan(faults, world.rank, assigned_device(world.local_rank), surroundings.attempt)
     heartbeat = Heartbeat(surroundings.control_dir, world.rank) if surroundings.control_dir else None
     pulse = Pulse(heartbeat, plan)

@@ -49,20 +49,20 @@ class Job:
         device = "device" if self.world_size == 1 else "devices"
         simulated = " (simulated)" if self.simulated else ""
         epochs = self.total_steps / self.steps_per_epoch
-        lines = [
+        images_seen = self.total_steps * recipe.global_batch_size
+        return [
             f"{recipe.name}: {recipe.model.name} on {recipe.data.name}, {self.world_size} {self.platform} {device}{simulated}, "
             f"{self.backend if self.world_size > 1 else 'no'} communication, {recipe.reduction.name} reduction",
             f"global batch {recipe.global_batch_size} = {recipe.per_replica_batch_size} x {recipe.replicas} replicas on "
             f"{self.world_size} {device} ({each} each)",
             f"{self.train_images:,} images / {recipe.global_batch_size} -> {self.steps_per_epoch} steps an epoch "
             f"({self.dropped_images} images dropped)",
-            f"{epochs:g} epochs x {self.steps_per_epoch} = {self.total_steps} steps, {self.total_steps * recipe.global_batch_size:,} images seen",
+            f"{epochs:g} epochs x {self.steps_per_epoch} = {self.total_steps} steps, {images_seen:,} images seen",
             f"lr {self.peak_learning_rate:g}: {self.learning_rate_reason}; {_schedule_words(recipe)}",
             f"precision {_precision_words(recipe)}, {self.threads} thread{'s' if self.threads > 1 else ''} a process, seed {recipe.seed}",
             f"evaluation of {self.val_images:,} images every {self.evaluate_every_steps} steps, "
             f"checkpoint every {self.checkpoint_every_steps} steps, {recipe.checkpoint.keep} kept",
         ]
-        return lines
 
 
 def plan(

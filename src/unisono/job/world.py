@@ -146,8 +146,8 @@ def _master_addr(family: _Family, env: Mapping[str, str]) -> str:
     if env.get("MASTER_ADDR"):
         return env["MASTER_ADDR"]
     if family.launcher == "slurm":
-        first = first_slurm_node(env.get("SLURM_STEP_NODELIST", env.get("SLURM_JOB_NODELIST", "")))
-        return env.get("SLURM_LAUNCH_NODE_IPADDR", "") if not first else first
+        nodes = env.get("SLURM_STEP_NODELIST", env.get("SLURM_JOB_NODELIST", ""))
+        return first_slurm_node(nodes) or env.get("SLURM_LAUNCH_NODE_IPADDR", "")
     return "127.0.0.1"
 
 

@@ -77,7 +77,7 @@ def load_recipe(
         # The rate was chosen for the file's own batch; remember it before the overrides change the batch.
         _remember_base_batch(table)
     for key, value in given.items():
-        _set_key(table, key, value)
+        set_key(table, key, value)
     return LoadedRecipe(validate_recipe(table, path), path, given)
 
 
@@ -147,7 +147,12 @@ def _remember_base_batch(table: dict[str, Any]) -> None:
         optimizer.setdefault("learning_rate_global_batch_size", replicas * batch)
 
 
-def _set_key(table: dict[str, Any], dotted: str, value: Any) -> None:
+def set_key(table: dict[str, Any], dotted: str, value: Any) -> None:
+    """Set a dotted key of a recipe table, making sections on the way.
+
+    Raises:
+        UserError: R104 the key goes below a plain value.
+    """
     *parents, last = dotted.split(".")
     here: Any = table
     for parent in parents:

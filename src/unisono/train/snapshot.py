@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from torch import nn
+
 from unisono.errors import UserError
 from unisono.recipe.schema import Recipe
 from unisono.train.state import TrainState
@@ -67,7 +69,7 @@ def restore(trainer: Trainer, payload: dict[str, Any], allow_changed: tuple[str,
     """
     refuse_changes(payload["recipe"], identity(trainer.job.recipe), allow_changed)
     refuse_other_classes(payload["class_names"], trainer.class_names)
-    load_weights(trainer, payload["model"])
+    load_weights(trainer.model, payload["model"], trainer.job.recipe.model.name)
     trainer.buffers.load(payload["replica_buffers"], trainer.block)
     trainer.optimizer.load_state_dict(payload["optimizer"])
     trainer.scaler.load_state(payload["loss_scale"])
@@ -113,19 +115,19 @@ def refuse_other_classes(saved: list[str], now: tuple[str, ...]) -> None:
         )
 
 
-def load_weights(trainer: Trainer, weights: dict[str, Any]) -> None:
-    """Load weights into the model.
+def load_weights(model: nn.Module, weights: dict[str, Any], name: str) -> None:
+    """Load weights into the model called `name`.
 
     Raises:
         UserError: C201 names or shapes are those of another model.
     """
     try:
-        trainer.model.load_state_dict(weights)
+        model.load_state_dict(weights)
     except RuntimeError as error:
-        reasons = [line.strip() for line in str(error).splitlines()[1:3]]
+        reasons = " ".join(line.strip() for line in str(error).splitlines()[1:3])
         raise UserError(
             "C201",
             "the checkpoint is of another model",
-            " ".join(reasons)[:300],
-            f"use the recipe or --model it was trained with, not {trainer.job.recipe.model.name}",
+            reasons[:300],
+            f"use the recipe or --model it was trained with, not {name}",
         ) from None

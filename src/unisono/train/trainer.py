@@ -116,7 +116,7 @@ class Trainer:
             raise UserError(
                 "T301",
                 f"{cause} not finite for {limit} steps in a row at step {state.step + 1}",
-                f"learning rate {self.learning_rate():g}, {self.precision.name}; weights were not moved and the last checkpoint is untouched",
+                f"learning rate {self.learning_rate():g}, {self.precision.name}; weights were not moved, the last checkpoint is untouched",
                 "lower optimizer.learning_rate, lengthen schedule.lr_warmup, set optimizer.max_grad_norm, or train in fp32",
                 exit_code=ExitCode.CRASHED,
             )
