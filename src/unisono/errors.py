@@ -56,7 +56,9 @@ class UserError(Exception):
         names = sorted(known)
         near = nearest_names(name, names)
         hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(names[:20])}"
-        return cls(code, f"unknown {kind} {name!r}", f"there are {len(names)} to choose from, and this is none of them", hint)
+        return cls(
+            code, f"unknown {kind} {name!r}", f"there are {len(names)} to choose from, and this is none of them", hint
+        )
 
 
 def nearest_names(name: str, known: Iterable[str], most: int = 3) -> list[str]:

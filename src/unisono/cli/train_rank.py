@@ -156,7 +156,7 @@ def _leave(error: BaseException, world: World, surroundings: WorkerEnvironment, 
         step=pulse.step,
         phase=pulse.phase,
     )
-    logging.getLogger("unisono.rank").error(
+    logging.getLogger("rank").error(
         "rank %d failed in %s of step %d\n%s", world.rank, pulse.phase, pulse.step, failure.traceback
     )
     sys.stdout.flush()
@@ -172,8 +172,9 @@ def _take_over_output(surroundings: WorkerEnvironment, rank: int) -> None:
     handler = logging.FileHandler(path, encoding="utf-8")
     handler.setFormatter(logging.Formatter(f"%(asctime)s [rank{rank}] %(levelname)s %(name)s: %(message)s"))
     logging.getLogger().addHandler(handler)
-    logging.getLogger("unisono").setLevel(logging.INFO)
-    logging.getLogger("unisono.rank").info(
+    for name in ("unisono", "rank"):
+        logging.getLogger(name).setLevel(logging.INFO)
+    logging.getLogger("rank").info(
         "rank %d starts, attempt %d, process %d", rank, surroundings.attempt, os.getpid()
     )
     if rank:

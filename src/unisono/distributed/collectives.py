@@ -42,10 +42,9 @@ def gather_replicas(mine: Tensor, replicas: int) -> Tensor:
     most = len(shares[0])
     padded = mine.new_zeros((most, *mine.shape[1:]))
     padded[: mine.shape[0]] = mine
-    everyone = mine.new_empty((len(shares) * most, *mine.shape[1:]))
-    dist.all_gather_into_tensor(everyone, padded.contiguous())
-    rows = [everyone[rank * most : rank * most + len(share)] for rank, share in enumerate(shares)]
-    return torch.cat(rows)
+    everyone = [torch.empty_like(padded) for _ in shares]
+    dist.all_gather(everyone, padded)
+    return torch.cat([rows[: len(share)] for rows, share in zip(everyone, shares, strict=True)])
 
 
 def broadcast_object(value: Any, device: torch.device) -> Any:
