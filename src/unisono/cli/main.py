@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from unisono import __version__
-from unisono.cli import compare, evaluate, plan, render, train, verify
+from unisono.cli import compare, evaluate, migrate, plan, render, train, verify
 from unisono.errors import ExitCode, UserError
 
 app = typer.Typer(
@@ -46,6 +46,7 @@ SUBCOMMANDS: tuple[ModuleType, ...] = (
     plan,
     verify,
     compare,
+    migrate,
 )
 
 for _module in SUBCOMMANDS:

@@ -48,7 +48,15 @@ def migrate_text(text: str, options: Options, path: str = "<text>") -> FileResul
 
 def _unreadable(path: str, text: str, reason: str, line: int) -> FileResult:
     finding = Finding(
-        "M001", path, line, 1, line, "", f"it cannot be parsed: {reason}", FixKind.MANUAL, "mend the syntax, then run migrate again"
+        "M001",
+        path,
+        line,
+        1,
+        line,
+        "",
+        f"it cannot be parsed: {reason}",
+        FixKind.MANUAL,
+        "mend the syntax, then run migrate again",
     )
     return FileResult(path, text, text, (finding,), error=reason, lines=text.count("\n") + 1)
 
@@ -73,7 +81,9 @@ def _apply(draft: Draft) -> tuple[str, list[Finding]]:
     _need_torch_npu(draft, edits)
     after, refused = apply_edits(view.bytes, [*edits, *(preamble_edits(draft) if edits else [])])
     findings = [
-        replace(finding, fixed=False, advice="run migrate once more: two rules met here") if index in refused else finding
+        replace(finding, fixed=False, advice="run migrate once more: two rules met here")
+        if index in refused
+        else finding
         for index, finding in enumerate(draft.findings)
         if index not in draft.state["covered"]
     ]
@@ -114,7 +124,9 @@ def _drop_covered(draft: Draft) -> list[Edit]:
     for edit in draft.edits:
         by_owner.setdefault(edit.owner, []).append(edit)
     for owner, group in by_owner.items():
-        if all(any(_covers(o, edit.span) for o in outer if o.owner < owner and o.owner not in covered) for edit in group):
+        if all(
+            any(_covers(o, edit.span) for o in outer if o.owner < owner and o.owner not in covered) for edit in group
+        ):
             covered.add(owner)
         else:
             kept.extend(group)

@@ -30,7 +30,15 @@ def preamble_edits(draft: Draft) -> list[Edit]:
     if imports:
         edits.append(_insert(draft, _before_first_import(draft, body), imports))
     if definitions:
-        edits.append(_insert(draft, view.span(last).end if last is not None else _top(draft, body), definitions, after=True, blank=True))
+        edits.append(
+            _insert(
+                draft,
+                view.span(last).end if last is not None else _top(draft, body),
+                definitions,
+                after=True,
+                blank=True,
+            )
+        )
     if "torch_npu" in needs and not _imports_torch_npu(draft):
         statement, before = first
         if statement is None:

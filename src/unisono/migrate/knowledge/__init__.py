@@ -38,7 +38,9 @@ def cuda_names() -> dict[str, CudaName]:
 @cache
 def variables() -> dict[str, Variable]:
     """Environment variables by name."""
-    return {row[0]: Variable(row[0], "" if row[1] == "-" else row[1], row[2], row[3]) for row in _rows("environment.tsv")}
+    return {
+        row[0]: Variable(row[0], "" if row[1] == "-" else row[1], row[2], row[3]) for row in _rows("environment.tsv")
+    }
 
 
 @cache

@@ -9,7 +9,14 @@ import libcst as cst
 from unisono.migrate.edits import Part, Span
 from unisono.migrate.findings import FixKind, RuleInfo
 from unisono.migrate.rules.base import Draft, Family
-from unisono.migrate.rules.removal import imported_module, imported_name, references, remove_aliases, remove_statement, unresolved_names
+from unisono.migrate.rules.removal import (
+    imported_module,
+    imported_name,
+    references,
+    remove_aliases,
+    remove_statement,
+    unresolved_names,
+)
 from unisono.migrate.rules.shared import is_import_part, is_maximal, mark_rewritten
 
 FAMILY = Family(
@@ -69,7 +76,12 @@ def apex_name(draft: Draft, node: Any) -> None:
     if call is None and code == "M503" and len(view.names(node)) > 1:
         return
     if call is not None and not _fits(call, common):
-        draft.report(code, node, "arguments given by position differ in PyTorch's own", f"torch.{name} with its arguments by keyword")
+        draft.report(
+            code,
+            node,
+            "arguments given by position differ in PyTorch's own",
+            f"torch.{name} with its arguments by keyword",
+        )
         return
     if call is not None and name == "optim.AdamW":
         name = _adam(draft, call)
@@ -115,19 +127,38 @@ def _drop_arguments(draft: Draft, call: Any) -> list[tuple[Span, Part]]:
 def _unknown(draft: Draft, node: Any, qualified: str) -> None:
     last = qualified.rpartition(".")[2]
     if last in FUSED_ON_NPU:
-        draft.report("M505", node, "apex's optimizer is CUDA code", f"{FUSED_ON_NPU[last]}, or an optimizer of torch.optim or timm")
+        draft.report(
+            "M505",
+            node,
+            "apex's optimizer is CUDA code",
+            f"{FUSED_ON_NPU[last]}, or an optimizer of torch.optim or timm",
+        )
     elif qualified in ("apex.parallel", "apex.optimizers", "apex.normalization"):
         return
     elif "multi_tensor" in qualified:
-        draft.report("M507", node, "apex's kernels are CUDA code", "the torch._foreach_ functions, for example torch._foreach_mul_")
+        draft.report(
+            "M507",
+            node,
+            "apex's kernels are CUDA code",
+            "the torch._foreach_ functions, for example torch._foreach_mul_",
+        )
     else:
-        draft.report("M507", node, f"{qualified} is CUDA code", "write it with torch.nn or torch.optim; there is an Ascend build of apex for a few parts")
+        draft.report(
+            "M507",
+            node,
+            f"{qualified} is CUDA code",
+            "write it with torch.nn or torch.optim; there is an Ascend build of apex for a few parts",
+        )
 
 
 def _finish(draft: Draft) -> None:
     rewritten = draft.state.get("rewritten", set())
     for node in draft.view.nodes:
-        if isinstance(node, cst.ImportFrom) and imported_module(node).split(".")[0] in ("apex", "amp_C") and isinstance(node.names, cst.ImportStar):
+        if (
+            isinstance(node, cst.ImportFrom)
+            and imported_module(node).split(".")[0] in ("apex", "amp_C")
+            and isinstance(node.names, cst.ImportStar)
+        ):
             _star(draft, node)
         elif isinstance(node, cst.Import | cst.ImportFrom) and not isinstance(node.names, cst.ImportStar):
             _named(draft, node, rewritten)
@@ -135,7 +166,12 @@ def _finish(draft: Draft) -> None:
 
 def _star(draft: Draft, node: Any) -> None:
     if unresolved_names(draft):
-        draft.report("M510", node, "apex is CUDA code, and this import hides which names are used", "replace those names, then remove the import")
+        draft.report(
+            "M510",
+            node,
+            "apex is CUDA code, and this import hides which names are used",
+            "replace those names, then remove the import",
+        )
     else:
         remove_statement(draft, "M510", node, "no name of it is used")
 
@@ -145,7 +181,9 @@ def _named(draft: Draft, node: Any, rewritten: set[Any]) -> None:
     gone = {a for a in aliases if all(use in rewritten for use in references(draft, node, a))}
     for alias in aliases:
         if alias not in gone:
-            draft.report("M510", alias, "apex is CUDA code", "replace the uses that are reported, then remove the import")
+            draft.report(
+                "M510", alias, "apex is CUDA code", "replace the uses that are reported, then remove the import"
+            )
     if gone:
         remove_aliases(draft, "M510", node, gone, "every use of it has been rewritten")
 

@@ -61,7 +61,9 @@ def amp_name(draft: Draft, node: Any) -> None:
         mark_rewritten(draft, node)
         optimizer = view.outer_span(call.args[0].value)
         draft.change(
-            "M508", node, "under autocast the parameters themselves are the fp32 ones",
+            "M508",
+            node,
+            "under autocast the parameters themselves are the fp32 ones",
             (view.span(call), ("(p for group in ", optimizer, '.param_groups for p in group["params"])')),
         )
     else:
@@ -72,9 +74,18 @@ def _initialize(draft: Draft, node: Any, call: Any) -> None:
     view = draft.view
     assign = view.parent(call)
     line = view.parent(assign)
-    several = argument(call, "num_losses") is not None or any(isinstance(arg.value, cst.List | cst.Tuple) for arg in call.args)
-    if several or not isinstance(assign, cst.Assign) or not isinstance(line, cst.SimpleStatementLine) or len(line.body) > 1:
-        draft.report("M501", node, "several models, optimizers or losses, or a form that is not a plain assignment", OTHER_ADVICE)
+    several = argument(call, "num_losses") is not None or any(
+        isinstance(arg.value, cst.List | cst.Tuple) for arg in call.args
+    )
+    if (
+        several
+        or not isinstance(assign, cst.Assign)
+        or not isinstance(line, cst.SimpleStatementLine)
+        or len(line.body) > 1
+    ):
+        draft.report(
+            "M501", node, "several models, optimizers or losses, or a form that is not a plain assignment", OTHER_ADVICE
+        )
         return
     text = f"{GRAD_SCALER} = {draft.state['torch']}.amp.GradScaler({', '.join([_device(draft), *_scaler_arguments(draft, call)])})"
     function = view.first_ancestor(node, cst.FunctionDef)
@@ -110,20 +121,33 @@ def _scale_loss(draft: Draft, node: Any, call: Any) -> None:
     item = view.parent(call)
     statement = view.parent(item)
     if not isinstance(statement, cst.With) or len(statement.items) != 1 or len(call.args) != 2 or item.asname is None:
-        draft.report("M502", node, "a form that is not `with amp.scale_loss(loss, optimizer) as scaled_loss:`", "grad_scaler.scale(loss).backward()")
+        draft.report(
+            "M502",
+            node,
+            "a form that is not `with amp.scale_loss(loss, optimizer) as scaled_loss:`",
+            "grad_scaler.scale(loss).backward()",
+        )
         return
     scaled = view.source(item.asname.name)
     body = statement.body.body
     source = view.source(body[0]) if len(body) == 1 else ""
     if not source.startswith(f"{scaled}.backward("):
-        draft.report("M502", node, "the block does more than call backward", "grad_scaler.scale(loss).backward() in place of the block")
+        draft.report(
+            "M502",
+            node,
+            "the block does more than call backward",
+            "grad_scaler.scale(loss).backward() in place of the block",
+        )
         return
     loss, optimizer = call.args[0].value, call.args[1].value
     mark_rewritten(draft, node)
     rest = source[len(scaled) :]
     draft.change(
-        "M502", node, "the scaler scales the loss and checks the gradients",
-        (view.span(statement), (f"{GRAD_SCALER}.scale(", view.span(loss), f"){rest}")), needs=_needs(draft),
+        "M502",
+        node,
+        "the scaler scales the loss and checks the gradients",
+        (view.span(statement), (f"{GRAD_SCALER}.scale(", view.span(loss), f"){rest}")),
+        needs=_needs(draft),
     )
     _step(draft, statement, view.source(optimizer))
     _forward(draft, statement, view.source(loss))
@@ -140,7 +164,12 @@ def _step(draft: Draft, statement: Any, optimizer: str) -> None:
         and view.source(n) == f"{optimizer}.step()"
     ]  # fmt: skip
     if not steps:
-        draft.report("M502", statement, "no plain optimizer.step() follows in this function", f"{GRAD_SCALER}.step(optimizer), then {GRAD_SCALER}.update()")
+        draft.report(
+            "M502",
+            statement,
+            "no plain optimizer.step() follows in this function",
+            f"{GRAD_SCALER}.step(optimizer), then {GRAD_SCALER}.update()",
+        )
         return
     for step in steps[:1]:
         if step in draft.handled:
@@ -152,15 +181,23 @@ def _step(draft: Draft, statement: Any, optimizer: str) -> None:
         edits: list[tuple[Span, Part]] = [(view.span(step), text)]
         if clip is not None:
             start = view.span(clip).start
-            edits.append((Span(start, start), f"{GRAD_SCALER}.unscale_({optimizer}){view.newline}{view.indent_of(clip)}"))
-        draft.change("M502", step, "the scaler skips the step when a gradient is not finite", *edits, needs=_needs(draft))
+            edits.append(
+                (Span(start, start), f"{GRAD_SCALER}.unscale_({optimizer}){view.newline}{view.indent_of(clip)}")
+            )
+        draft.change(
+            "M502", step, "the scaler skips the step when a gradient is not finite", *edits, needs=_needs(draft)
+        )
 
 
 def _clipping(draft: Draft, start: int, end: int, optimizer: str) -> Any:
     """The statement between backward and step that clips gradients: it needs them unscaled."""
     view = draft.view
     for node in view.nodes:
-        if isinstance(node, cst.SimpleStatementLine) and start < view.span(node).start < end and "clip_grad" in view.source(node):
+        if (
+            isinstance(node, cst.SimpleStatementLine)
+            and start < view.span(node).start < end
+            and "clip_grad" in view.source(node)
+        ):
             return node
     return None
 
@@ -176,10 +213,16 @@ def _forward(draft: Draft, statement: Any, loss: str) -> None:
         block = view.parent(inner)
     before = list(block.body)[: list(block.body).index(inner)] if inner in list(getattr(block, "body", ())) else []
     end = next((i for i in range(len(before) - 1, -1, -1) if _assigns(view.source(before[i]), loss)), None)
-    start = next((i for i, s in enumerate(before[: (end or 0) + 1]) if _calls_model(draft, s)), None) if end is not None else None
+    start = (
+        next((i for i, s in enumerate(before[: (end or 0) + 1]) if _calls_model(draft, s)), None)
+        if end is not None
+        else None
+    )
     if start is None or end is None or "'''" in (lines := _text(draft, before, start, end)) or '"""' in lines:
         draft.report(
-            "M509", statement, "the forward pass is not in the same block as the backward pass",
+            "M509",
+            statement,
+            "the forward pass is not in the same block as the backward pass",
             f"with torch.autocast({_device(draft)}, dtype=torch.float16, enabled={GRAD_SCALER}.is_enabled()): around the forward pass and the loss",
         )
         return
@@ -188,8 +231,11 @@ def _forward(draft: Draft, statement: Any, loss: str) -> None:
     indent = view.indent_of(before[start])
     head = f"with {torch}.autocast({_device(draft)}, dtype={torch}.float16, enabled={GRAD_SCALER}.is_enabled()):"
     draft.change(
-        "M509", before[start], "what apex patched in secret is now a block that can be seen",
-        (span, (f"{head}{view.newline}{indent}{view.indent}", Indented(span, view.indent))), needs=_needs(draft),
+        "M509",
+        before[start],
+        "what apex patched in secret is now a block that can be seen",
+        (span, (f"{head}{view.newline}{indent}{view.indent}", Indented(span, view.indent))),
+        needs=_needs(draft),
     )
 
 
@@ -207,7 +253,11 @@ def _calls_model(draft: Draft, statement: Any) -> bool:
     pending = [statement]
     while pending:
         node = pending.pop()
-        if isinstance(node, cst.Call) and isinstance(node.func, cst.Name | cst.Attribute) and MODEL_CALL.search(draft.view.source(node.func)):
+        if (
+            isinstance(node, cst.Call)
+            and isinstance(node.func, cst.Name | cst.Attribute)
+            and MODEL_CALL.search(draft.view.source(node.func))
+        ):
             return True
         pending.extend(node.children)
     return False

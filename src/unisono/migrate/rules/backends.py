@@ -27,7 +27,15 @@ FAMILY = Family(
 )
 
 HF32 = {"torch.backends.cuda.matmul.allow_tf32": "matmul", "torch.backends.cudnn.allow_tf32": "conv"}
-ATTENTION = {"enable_flash_sdp", "enable_mem_efficient_sdp", "enable_math_sdp", "enable_cudnn_sdp", "sdp_kernel", "flash_sdp_enabled", "math_sdp_enabled"}
+ATTENTION = {
+    "enable_flash_sdp",
+    "enable_mem_efficient_sdp",
+    "enable_math_sdp",
+    "enable_cudnn_sdp",
+    "sdp_kernel",
+    "flash_sdp_enabled",
+    "math_sdp_enabled",
+}
 GRAPHS = {"torch.cuda.CUDAGraph", "torch.cuda.graph", "torch.cuda.make_graphed_callables", "torch.cuda.graphs.graph"}
 FUSED = {"torch.optim.Adam", "torch.optim.AdamW", "torch.optim.SGD", "torch.optim.Adagrad"}
 DETERMINISTIC = "torch.use_deterministic_algorithms(True), and HCCL_DETERMINISTIC=true in the environment"
@@ -52,7 +60,12 @@ def switch(draft: Draft, node: Any) -> None:
     elif name in GRAPHS:
         draft.report("M811", node, "graphs work for inference only on NPUs", "in training leave graph capture out")
     elif name in ("torch.channels_last", "torch.channels_last_3d"):
-        draft.report("M808", node, "the format is not supported by every NPU operator", "torch.contiguous_format, or leave memory_format out")
+        draft.report(
+            "M808",
+            node,
+            "the format is not supported by every NPU operator",
+            "torch.contiguous_format, or leave memory_format out",
+        )
 
 
 def _cudnn(draft: Draft, node: Any, name: str) -> None:
@@ -66,24 +79,45 @@ def _cudnn(draft: Draft, node: Any, name: str) -> None:
         if view.source(assign.value) == "False":
             draft.report("M801", node, "NPUs do not read it", "leave it or remove it", hint=True)
         elif "use_deterministic_algorithms" not in view.text:
-            draft.report("M802", node, "torch_npu looks at the deterministic switch of PyTorch, not at cuDNN's", DETERMINISTIC)
+            draft.report(
+                "M802", node, "torch_npu looks at the deterministic switch of PyTorch, not at cuDNN's", DETERMINISTIC
+            )
         else:
-            draft.report("M801", node, "NPUs do not read it; use_deterministic_algorithms is called", "leave it", hint=True)
+            draft.report(
+                "M801", node, "NPUs do not read it; use_deterministic_algorithms is called", "leave it", hint=True
+            )
     elif assign is not None or last == "flags":
         draft.report("M801", node, "NPUs do not read it", "leave it or remove it", hint=True)
     elif last in ("enabled", "version", "is_available"):
-        draft.report("M803", node, "there is no cuDNN: version() is None and is_available() False", "remove the question, or ask whether an accelerator is there")
+        draft.report(
+            "M803",
+            node,
+            "there is no cuDNN: version() is None and is_available() False",
+            "remove the question, or ask whether an accelerator is there",
+        )
     else:
         draft.report("M801", node, "NPUs do not read it", "leave it or remove it", hint=True)
 
 
 def _hf32(draft: Draft, node: Any, name: str) -> None:
     if draft.portable:
-        draft.report("M804", node, "NPUs do not read it; HF32 is the counterpart", f"torch.npu.{HF32[name]}.allow_hf32, where torch.npu is there", hint=True)
+        draft.report(
+            "M804",
+            node,
+            "NPUs do not read it; HF32 is the counterpart",
+            f"torch.npu.{HF32[name]}.allow_hf32, where torch.npu is there",
+            hint=True,
+        )
         return
     new = f"{draft.state['torch']}.npu.{HF32[name]}.allow_hf32"
-    default = "is off by default" if HF32[name] == "matmul" else "is on by default, so convolutions are less exact unless it is switched off"
-    draft.replace("M804", node, f"HF32 is the counterpart of TF32, with another precision; it {default}", new, needs=("torch",))
+    default = (
+        "is off by default"
+        if HF32[name] == "matmul"
+        else "is on by default, so convolutions are less exact unless it is switched off"
+    )
+    draft.replace(
+        "M804", node, f"HF32 is the counterpart of TF32, with another precision; it {default}", new, needs=("torch",)
+    )
 
 
 def _cuda_backend(draft: Draft, node: Any, name: str) -> None:
@@ -92,12 +126,18 @@ def _cuda_backend(draft: Draft, node: Any, name: str) -> None:
         draft.report("M806", node, "the choice of an attention kernel is not supported on NPUs", "leave the choice out")
     elif "cufft_plan_cache" in name:
         if draft.portable:
-            draft.report("M807", node, "the cache of cuFFT", "torch.npu.backends.fft_plan_cache where torch.npu is there")
+            draft.report(
+                "M807", node, "the cache of cuFFT", "torch.npu.backends.fft_plan_cache where torch.npu is there"
+            )
             return
-        new = name.replace("torch.backends.cuda.cufft_plan_cache", f"{draft.state['torch']}.npu.backends.fft_plan_cache")
+        new = name.replace(
+            "torch.backends.cuda.cufft_plan_cache", f"{draft.state['torch']}.npu.backends.fft_plan_cache"
+        )
         draft.replace("M807", node, "torch_npu has the same cache", new, needs=("torch",))
     elif last in ("is_built",):
-        draft.report("M803", node, "it says whether PyTorch was built for CUDA", "ask whether an accelerator is available")
+        draft.report(
+            "M803", node, "it says whether PyTorch was built for CUDA", "ask whether an accelerator is available"
+        )
     elif name != "torch.backends.cuda.matmul":
         draft.report("M801", node, "NPUs do not read it", "leave it or remove it", hint=True)
 
@@ -109,25 +149,41 @@ def calls(draft: Draft, node: Any) -> None:
     names = view.names(node.func)
     if "torch.compile" in names:
         _compile(draft, node)
-    elif "torch.set_float32_matmul_precision" in names and literal_value(node.args[0].value if node.args else None) != "highest":
-        draft.report("M805", node, "NPUs do not read it", "torch.npu.matmul.allow_hf32 = True is the counterpart", hint=True)
+    elif (
+        "torch.set_float32_matmul_precision" in names
+        and literal_value(node.args[0].value if node.args else None) != "highest"
+    ):
+        draft.report(
+            "M805", node, "NPUs do not read it", "torch.npu.matmul.allow_hf32 = True is the counterpart", hint=True
+        )
     elif names & FUSED:
         fused = argument(node, "fused")
         if fused is None or view.source(fused.value) != "True":
             return
         text = f'{ACCELERATOR} == "cuda"' if draft.portable else "False"
         draft.change(
-            "M812", fused, "the fused kernels are CUDA's; torch_npu.optim.NpuFusedAdamW and its kind are the NPU's",
-            (view.span(fused.value), text), needs=(ACCELERATOR,) if draft.portable else (),
+            "M812",
+            fused,
+            "the fused kernels are CUDA's; torch_npu.optim.NpuFusedAdamW and its kind are the NPU's",
+            (view.span(fused.value), text),
+            needs=(ACCELERATOR,) if draft.portable else (),
         )
 
 
 def _compile(draft: Draft, node: Any) -> None:
     backend = argument(node, "backend")
-    if backend is not None and literal_value(backend.value) in ("npu", "npugraphs", "npugraph_ex", "aot_eager", "eager"):
+    if backend is not None and literal_value(backend.value) in (
+        "npu",
+        "npugraphs",
+        "npugraph_ex",
+        "aot_eager",
+        "eager",
+    ):
         return
-    new = "backend=\"npu\"" if not draft.portable else "backend=\"npu\" where the accelerator is an NPU"
-    draft.report("M809", node, "the default compiler writes Triton for GPUs", f"torch.compile(model, {new}), or leave it out")
+    new = 'backend="npu"' if not draft.portable else 'backend="npu" where the accelerator is an NPU'
+    draft.report(
+        "M809", node, "the default compiler writes Triton for GPUs", f"torch.compile(model, {new}), or leave it out"
+    )
 
 
 @FAMILY.on(cst.Attribute, cst.Name)
@@ -136,4 +192,10 @@ def torch_script(draft: Draft, node: Any) -> None:
     if not is_maximal(draft.view, node) or is_import_part(draft.view, node):
         return
     if draft.view.names(node) & {"torch.jit.script", "torch.jit.trace"}:
-        draft.report("M810", node, "TorchScript runs on NPUs without change", "nothing; a trace holds the device it was made on", hint=True)
+        draft.report(
+            "M810",
+            node,
+            "TorchScript runs on NPUs without change",
+            "nothing; a trace holds the device it was made on",
+            hint=True,
+        )

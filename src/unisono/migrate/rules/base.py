@@ -57,7 +57,12 @@ class Draft:
         return self.target is Target.PORTABLE
 
     def change(
-        self, code: str, node: Any, why: str, *edits: tuple[Span, Part | tuple[Part, ...]], kind: FixKind | None = None,
+        self,
+        code: str,
+        node: Any,
+        why: str,
+        *edits: tuple[Span, Part | tuple[Part, ...]],
+        kind: FixKind | None = None,
         needs: tuple[str, ...] = (),
     ) -> None:
         """A finding with its fix. Each edit is (span, text) or (span, (text, span, ...))."""
@@ -83,9 +88,7 @@ class Draft:
         """Shorthand: replace one node's text."""
         self.change(code, node, why, (self.view.span(node), text), **options)
 
-    def _add(
-        self, code: str, node: Any, why: str, kind: FixKind, advice: str, *, fixed: bool, hint: bool
-    ) -> bool:
+    def _add(self, code: str, node: Any, why: str, kind: FixKind, advice: str, *, fixed: bool, hint: bool) -> bool:
         if code not in self._kinds:
             raise KeyError(f"rule code {code} is not declared by any family")
         span = self.view.span(node)

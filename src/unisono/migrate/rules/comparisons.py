@@ -47,7 +47,7 @@ def comparison(draft: Draft, node: Any) -> None:
 
 
 def _word(node: Any) -> str:
-    """"cuda", "nccl" or "" by what the literal starts with."""
+    """ "cuda", "nccl" or "" by what the literal starts with."""
     text = literal_value(node) or ""
     if EXACT.fullmatch(text):
         return "cuda"
@@ -78,7 +78,9 @@ def _equality(draft: Draft, node: Any, operator: Any, literal: Any, other: Any) 
     if _names_it_already(draft, node, COUNTERPART[word]):
         return
     if ":" in text:
-        draft.replace("M106", literal, WHY, f"f{literal.quote}{{{ACCELERATOR}}}{text[4:]}{literal.quote}", needs=(ACCELERATOR,))
+        draft.replace(
+            "M106", literal, WHY, f"f{literal.quote}{{{ACCELERATOR}}}{text[4:]}{literal.quote}", needs=(ACCELERATOR,)
+        )
         return
     quote = literal.quote
     inside = "in" if isinstance(operator, cst.Equal) else "not in"
@@ -102,8 +104,12 @@ def _uncertain(draft: Draft, node: Any, word: str, other: Any) -> None:
     if KEYS.search(name) or not name:
         return
     draft.report(
-        "M106", node, f"{name} may hold a device's name or something else",
-        'if it is a device, compare with ("cuda", "npu")' if draft.portable else 'if it is a device, compare with "npu"',
+        "M106",
+        node,
+        f"{name} may hold a device's name or something else",
+        'if it is a device, compare with ("cuda", "npu")'
+        if draft.portable
+        else 'if it is a device, compare with "npu"',
     )
 
 
@@ -148,8 +154,13 @@ def _containment(draft: Draft, node: Any, operator: Any, literal: Any, other: An
     joint, test = ("and", "not in") if negated else ("or", "in")
     other_span = view.outer_span(other)
     draft.change(
-        _code(word), node, WHY,
-        (view.span(node), ("(", view.span(literal), f" {test} ", other_span, f" {joint} {new} {test} {view.slice(other_span)})")),
+        _code(word),
+        node,
+        WHY,
+        (
+            view.span(node),
+            ("(", view.span(literal), f" {test} ", other_span, f" {joint} {new} {test} {view.slice(other_span)})"),
+        ),
     )
 
 
@@ -187,7 +198,12 @@ def choice(draft: Draft, node: Any) -> None:
         return
     draft.handled.add(literal)
     if not draft.portable:
-        draft.replace("M107", literal, "both halves change together; otherwise it runs on the CPU in silence", view.source(literal).replace("cuda", "npu", 1))
+        draft.replace(
+            "M107",
+            literal,
+            "both halves change together; otherwise it runs on the CPU in silence",
+            view.source(literal).replace("cuda", "npu", 1),
+        )
         return
     quote = literal.quote
     new = ACCELERATOR if cuda == "cuda" else f"f{quote}{{{ACCELERATOR}}}{cuda[4:]}{quote}"

@@ -49,11 +49,18 @@ def cuda_call(draft: Draft, node: Any) -> None:
     if any(name == "torch.cuda" for name in view.names(node.func)) or _function_of_module(draft, node.func.value):
         return
     if _own_method(draft, node):
-        draft.report("M110", node, "this file defines a cuda() method, and the receiver may be of that class", "migrate that method by hand, then this call")
+        draft.report(
+            "M110",
+            node,
+            "this file defines a cuda() method, and the receiver may be of that class",
+            "migrate that method by hand, then this call",
+        )
         return
     draft.handled.add(node.func)
     if not draft.portable:
-        draft.change("M102", node, "tensors and modules have .npu() with the same arguments", (view.span(node.func.attr), "npu"))
+        draft.change(
+            "M102", node, "tensors and modules have .npu() with the same arguments", (view.span(node.func.attr), "npu")
+        )
         return
     _to_accelerator(draft, node)
 
@@ -100,7 +107,9 @@ def _to_accelerator(draft: Draft, node: Any) -> None:
         parts += [", ", arg.star, f"{keyword}=" if keyword and not arg.star else "", view.outer_span(arg.value)]
     parts.append(")")
     span = Span(view.span(node.func.attr).start, view.span(node).end)
-    draft.change("M102", node, ".to() moves to the device that is there", (span, tuple(p for p in parts if p != "")), needs=needs)
+    draft.change(
+        "M102", node, ".to() moves to the device that is there", (span, tuple(p for p in parts if p != "")), needs=needs
+    )
 
 
 @FAMILY.on(cst.Attribute)
@@ -110,7 +119,12 @@ def attributes(draft: Draft, node: Any) -> None:
     if node.attr.value == "is_cuda" and not view.name(node, "torch"):
         if draft.portable:
             receiver = view.outer_span(node.value)
-            draft.change("M103", node, "true on a GPU and on an NPU", (view.span(node), (receiver, '.device.type in ("cuda", "npu")')))
+            draft.change(
+                "M103",
+                node,
+                "true on a GPU and on an NPU",
+                (view.span(node), (receiver, '.device.type in ("cuda", "npu")')),
+            )
         else:
             draft.change("M103", node, "tensors on an NPU answer to is_npu", (view.span(node.attr), "is_npu"))
     elif node.attr.value == "cuda" and node not in draft.handled and is_maximal(view, node):
@@ -126,7 +140,9 @@ def attributes(draft: Draft, node: Any) -> None:
 def own_cuda_method(draft: Draft, node: Any) -> None:
     """A method called cuda that the program defines itself."""
     if node.name.value == "cuda" and isinstance(draft.view.first_ancestor(node, cst.ClassDef), cst.ClassDef):
-        draft.report("M110", node.name, "a cuda() method of the program's own", "rename it, or give it a device argument")
+        draft.report(
+            "M110", node.name, "a cuda() method of the program's own", "rename it, or give it a device argument"
+        )
 
 
 @FAMILY.on(cst.Call)
@@ -152,8 +168,12 @@ def default_tensor_type(draft: Draft, node: Any) -> None:
     else:
         text = f"{new}{view.newline}{indent}{torch}.set_default_dtype({torch}.{DTYPES[kind]})"
     draft.replace(
-        "M112", node, "an NPU type is refused there; the default device and the default dtype are set apart now", text,
-        kind=FixKind.UNSAFE, needs=(ACCELERATOR,) if draft.portable else (),
+        "M112",
+        node,
+        "an NPU type is refused there; the default device and the default dtype are set apart now",
+        text,
+        kind=FixKind.UNSAFE,
+        needs=(ACCELERATOR,) if draft.portable else (),
     )
 
 
@@ -175,11 +195,20 @@ def type_string(draft: Draft, node: Any) -> None:
         return
     kind = text.removeprefix("torch.cuda.").removesuffix("Tensor")
     view = draft.view
-    if kind not in DTYPES or not text.endswith("Tensor") or not isinstance(view.parent(node), cst.Arg | cst.Comparison | cst.ComparisonTarget | cst.Assign):
+    if (
+        kind not in DTYPES
+        or not text.endswith("Tensor")
+        or not isinstance(view.parent(node), cst.Arg | cst.Comparison | cst.ComparisonTarget | cst.Assign)
+    ):
         return
     call = view.parent(view.parent(node))
     if draft.portable:
-        if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) and call.func.attr.value == "type" and len(call.args) == 1:
+        if (
+            isinstance(call, cst.Call)
+            and isinstance(call.func, cst.Attribute)
+            and call.func.attr.value == "type"
+            and len(call.args) == 1
+        ):
             torch = draft.state["torch"]
             span = Span(view.span(call.func.attr).start, view.span(call).end)
             text = f"to({ACCELERATOR}, {torch}.{DTYPES[kind]})"
@@ -187,4 +216,6 @@ def type_string(draft: Draft, node: Any) -> None:
         else:
             draft.report("M113", node, "the name holds the device", "compare .device.type and .dtype apart")
         return
-    draft.replace("M113", node, "the type's name holds the device", view.source(node).replace("torch.cuda.", "torch.npu.", 1))
+    draft.replace(
+        "M113", node, "the type's name holds the device", view.source(node).replace("torch.cuda.", "torch.npu.", 1)
+    )

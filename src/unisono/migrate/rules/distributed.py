@@ -49,7 +49,7 @@ def backend_choice(draft: Draft, node: Any) -> None:
 
 @FAMILY.on(cst.SimpleString)
 def backend_string(draft: Draft, node: Any) -> None:
-    """"nccl", and "cpu:gloo,cuda:nccl"."""
+    """ "nccl", and "cpu:gloo,cuda:nccl"."""
     text = literal_value(node)
     if text is None or node in draft.handled or "nccl" not in text.lower():
         return
@@ -72,7 +72,9 @@ def backend_string(draft: Draft, node: Any) -> None:
         else:
             draft.replace("M301", node, "the backend of the device that is there", COLLECTIVE_BACKEND, needs=NEEDS)
         return
-    draft.replace("M301", node, "NPUs communicate over HCCL", view.source(node).replace("nccl", "hccl").replace("NCCL", "HCCL"))
+    draft.replace(
+        "M301", node, "NPUs communicate over HCCL", view.source(node).replace("nccl", "hccl").replace("NCCL", "HCCL")
+    )
 
 
 def _add_choice(draft: Draft, node: Any, element: Any) -> None:
@@ -89,7 +91,16 @@ def _is_code(draft: Draft, node: Any) -> bool:
     """False for messages, keys, paths and texts for people."""
     view = draft.view
     parent = view.parent(node)
-    if isinstance(parent, cst.Index | cst.Expr | cst.FormattedStringExpression | cst.Raise | cst.Attribute | cst.ConcatenatedString | cst.BinaryOperation):
+    if isinstance(
+        parent,
+        cst.Index
+        | cst.Expr
+        | cst.FormattedStringExpression
+        | cst.Raise
+        | cst.Attribute
+        | cst.ConcatenatedString
+        | cst.BinaryOperation,
+    ):
         return False
     if isinstance(parent, cst.Arg):
         call = view.parent(parent)
@@ -127,7 +138,9 @@ def backend_table(draft: Draft, node: Any) -> None:
             new_value = view.source(row.value).replace("nccl", "hccl").replace("NCCL", "HCCL")
             if draft.portable:
                 start = view.span(row.key).start
-                draft.change("M310", row.key, "NPUs get a row of their own", (Span(start, start), f"{new_key}: {new_value}, "))
+                draft.change(
+                    "M310", row.key, "NPUs get a row of their own", (Span(start, start), f"{new_key}: {new_value}, ")
+                )
                 continue
             draft.change("M310", row.key, "the row of the NPU", *edits, (view.span(row.value), new_value))
         elif draft.portable:
@@ -171,13 +184,18 @@ def process_group(draft: Draft, node: Any) -> None:
     if method is None or (literal_value(method.value) or "").startswith("env://"):
         return
     text = literal_value(method.value)
-    if text is None and not isinstance(method.value, cst.Name | cst.Attribute | cst.FormattedString | cst.BinaryOperation):
+    if text is None and not isinstance(
+        method.value, cst.Name | cst.Attribute | cst.FormattedString | cst.BinaryOperation
+    ):
         return
     if isinstance(method.value, cst.Name) and method.value.value == "None":
         return
     draft.report(
-        "M304", method, "HCCL is set up from the environment; tcp:// and file:// are reported to fail on some versions",
-        "start with torchrun and leave init_method out, with MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE set", hint=True,
+        "M304",
+        method,
+        "HCCL is set up from the environment; tcp:// and file:// are reported to fail on some versions",
+        "start with torchrun and leave init_method out, with MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE set",
+        hint=True,
     )
 
 
@@ -187,6 +205,8 @@ def nccl_class(draft: Draft, node: Any) -> None:
     names = draft.view.names(node)
     if any(name.startswith("torch.") and name.endswith(".ProcessGroupNCCL") for name in names):
         draft.report(
-            "M305", node, "the class of the NCCL backend",
+            "M305",
+            node,
+            "the class of the NCCL backend",
             "torch_npu._C._distributed_c10d.ProcessGroupHCCL has Options of its own; it is private, so prefer backend names",
         )

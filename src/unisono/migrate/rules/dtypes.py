@@ -31,7 +31,10 @@ UNSUPPORTED = {
     "torch.nn.MaxPool3d", "torch.nn.RNN", "torch.nn.Transformer", "torch.vmap", "torch.func.vmap", "torch.func.jvp",
     "torch.func.jacrev", "torch.export.export", "torch.nn.functional.embedding_bag",
 }  # fmt: skip
-COLLECTIVES = {f"torch.distributed.{name}" for name in ("all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatter", "all_gather_into_tensor")}
+COLLECTIVES = {
+    f"torch.distributed.{name}"
+    for name in ("all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatter", "all_gather_into_tensor")
+}
 
 
 @FAMILY.on(cst.Call)
@@ -60,11 +63,25 @@ def number_type(draft: Draft, node: Any) -> None:
         return
     if names & FLOAT64 and not _is_reduced(draft, node):
         if _on_device(draft, node):
-            draft.report("M851", node, "many NPU operators have no float64", "torch.float32, or do this part on the CPU", hint=True)
+            draft.report(
+                "M851",
+                node,
+                "many NPU operators have no float64",
+                "torch.float32, or do this part on the CPU",
+                hint=True,
+            )
     elif names & LACKING:
-        draft.report("M853", node, "NPUs lack this number type or layout", "float16, bfloat16 or float32, and dense tensors")
+        draft.report(
+            "M853", node, "NPUs lack this number type or layout", "float16, bfloat16 or float32, and dense tensors"
+        )
     elif names & UNSUPPORTED:
-        draft.report("M854", node, "documented as not supported on NPUs", "try it on the simulated NPU and on a card; else do this part on the CPU", hint=True)
+        draft.report(
+            "M854",
+            node,
+            "documented as not supported on NPUs",
+            "try it on the simulated NPU and on a card; else do this part on the CPU",
+            hint=True,
+        )
 
 
 def _is_reduced(draft: Draft, node: Any) -> bool:
@@ -86,7 +103,15 @@ def conversions(draft: Draft, node: Any) -> None:
         return
     name = node.func.attr.value
     if name == "double":
-        draft.report("M851", node, "many NPU operators have no float64", ".float(), or do this part on the CPU", hint=True)
+        draft.report(
+            "M851", node, "many NPU operators have no float64", ".float(), or do this part on the CPU", hint=True
+        )
     elif name == "long" and not draft.state.get("int64"):
         draft.state["int64"] = True
-        draft.report("M852", node, "some NPU operators want int32 where PyTorch takes int64", "leave it; .int() where an operator refuses int64", hint=True)
+        draft.report(
+            "M852",
+            node,
+            "some NPU operators want int32 where PyTorch takes int64",
+            "leave it; .int() where an operator refuses int64",
+            hint=True,
+        )

@@ -28,7 +28,9 @@ def by_name(draft: Draft, node: Any) -> None:
     elif function in ("eval", "exec", "compile") and node.args:
         text = view.source(node.args[0].value)
         if re.search(r"torch\.cuda|\.cuda\(|['\"]cuda", text):
-            draft.report("M207", node, "code in a string is not rewritten", "write the new names into the string by hand")
+            draft.report(
+                "M207", node, "code in a string is not rewritten", "write the new names into the string by hand"
+            )
     elif function == "__import__" or "importlib.import_module" in view.names(node.func):
         _module(draft, node)
 
@@ -44,22 +46,38 @@ def _attribute(draft: Draft, node: Any, function: str) -> None:
                 text = f"{draft.state['torch']}.get_device_module({ACCELERATOR})"
                 draft.replace("M207", node, "the module of the device that is there", text, needs=(ACCELERATOR,))
             else:
-                draft.report("M207", node, "it asks whether PyTorch was built for CUDA", "torch.accelerator.is_available()")
+                draft.report(
+                    "M207", node, "it asks whether PyTorch was built for CUDA", "torch.accelerator.is_available()"
+                )
             return
         literal = node.args[1].value
-        draft.replace("M207", literal, "torch.npu is registered by torch_npu", view.source(literal).replace("cuda", "npu", 1))
+        draft.replace(
+            "M207", literal, "torch.npu is registered by torch_npu", view.source(literal).replace("cuda", "npu", 1)
+        )
         return
     if not any(found == "torch.cuda" or found.startswith("torch.cuda.") for found in owners):
         return
     if name is None:
-        draft.report("M207", node, "the name looked up is not in the source", "check that torch.npu has each name that can come here")
+        draft.report(
+            "M207",
+            node,
+            "the name looked up is not in the source",
+            "check that torch.npu has each name that can come here",
+        )
         return
     entry = find_cuda_name(name)
     if entry is None or not entry.npu:
-        draft.report("M207", node, f"torch.npu has no {name}", entry.advice if entry is not None else "give a default, or leave it out")
+        draft.report(
+            "M207",
+            node,
+            f"torch.npu has no {name}",
+            entry.advice if entry is not None else "give a default, or leave it out",
+        )
     elif entry.npu != entry.name:
         literal = node.args[1].value
-        draft.replace("M207", literal, f"torch.npu calls it {entry.npu}", view.source(literal).replace(name, entry.npu, 1))
+        draft.replace(
+            "M207", literal, f"torch.npu calls it {entry.npu}", view.source(literal).replace(name, entry.npu, 1)
+        )
 
 
 def _module(draft: Draft, node: Any) -> None:
@@ -71,7 +89,12 @@ def _module(draft: Draft, node: Any) -> None:
     if draft.portable:
         draft.report("M207", node, "the module is imported by name", f"torch.get_device_module({ACCELERATOR})")
     else:
-        draft.replace("M207", literal, "torch.npu is registered by torch_npu", draft.view.source(literal).replace("torch.cuda", "torch.npu", 1))
+        draft.replace(
+            "M207",
+            literal,
+            "torch.npu is registered by torch_npu",
+            draft.view.source(literal).replace("torch.cuda", "torch.npu", 1),
+        )
 
 
 @FAMILY.on(cst.Subscript)
@@ -82,5 +105,9 @@ def module_dict(draft: Draft, node: Any) -> None:
         return
     literal = node.slice[0].slice.value
     key, owner = literal_value(literal), view.name(node.value)
-    if (owner == "torch.__dict__" and key == "cuda") or (owner == "sys.modules" and key is not None and key.startswith("torch.cuda")):
-        draft.report("M207", node, "torch.cuda is reached through a dictionary", "write torch.npu, or torch.get_device_module()")
+    if (owner == "torch.__dict__" and key == "cuda") or (
+        owner == "sys.modules" and key is not None and key.startswith("torch.cuda")
+    ):
+        draft.report(
+            "M207", node, "torch.cuda is reached through a dictionary", "write torch.npu, or torch.get_device_module()"
+        )

@@ -65,7 +65,9 @@ def _answer(draft: Draft, node: Any, variable: Variable) -> None:
         _both(draft, node, variable)
     else:
         kind = FixKind.UNSAFE if variable.kind == "unsafe" else FixKind.SAFE
-        draft.replace("M701", node, variable.note, draft.view.source(node).replace(variable.name, variable.npu, 1), kind=kind)
+        draft.replace(
+            "M701", node, variable.note, draft.view.source(node).replace(variable.name, variable.npu, 1), kind=kind
+        )
 
 
 def _both(draft: Draft, node: Any, variable: Variable) -> None:
@@ -76,7 +78,13 @@ def _both(draft: Draft, node: Any, variable: Variable) -> None:
     assign = view.parent(target)
     if not isinstance(target, cst.AssignTarget) or not isinstance(assign, cst.Assign):
         if variable.npu not in view.text:
-            draft.report("M701", node, f"on NPUs {variable.npu} is read in its place", f"look at {variable.npu} too", kind=FixKind.MANUAL)
+            draft.report(
+                "M701",
+                node,
+                f"on NPUs {variable.npu} is read in its place",
+                f"look at {variable.npu} too",
+                kind=FixKind.MANUAL,
+            )
         return
     if any(variable.npu in view.source(other) for other in assign.targets):
         return

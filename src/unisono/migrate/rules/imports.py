@@ -25,8 +25,11 @@ def _start(draft: Draft) -> None:
     view = draft.view
     draft.state["torch"] = view.local_name_of("torch") or "torch"
     plain = any(
-        isinstance(node, cst.ImportAlias) and isinstance(node.name, cst.Name) and node.name.value == "cuda"
-        and node.asname is None and isinstance(view.parent(node), cst.ImportFrom)
+        isinstance(node, cst.ImportAlias)
+        and isinstance(node.name, cst.Name)
+        and node.name.value == "cuda"
+        and node.asname is None
+        and isinstance(view.parent(node), cst.ImportFrom)
         and imported_module(view.parent(node)) == "torch"
         for node in view.nodes
     )
@@ -78,7 +81,9 @@ def from_import(draft: Draft, node: Any) -> None:
         return
     if isinstance(node.names, cst.ImportStar):
         if module != "torch":
-            draft.report("M204", node, "a star import hides which names of torch.cuda are used", "import the names one by one")
+            draft.report(
+                "M204", node, "a star import hides which names of torch.cuda are used", "import the names one by one"
+            )
         return
     if module == "torch":
         _cuda_module(draft, node)
@@ -161,7 +166,12 @@ def _finish(draft: Draft) -> None:
             if plain or all(use in rewritten for use in references(draft, node, alias)):
                 gone.add(alias)
             else:
-                draft.report("M204", alias, "some uses of this import could not be rewritten", "rewrite them, then remove the import")
+                draft.report(
+                    "M204",
+                    alias,
+                    "some uses of this import could not be rewritten",
+                    "rewrite them, then remove the import",
+                )
         if not gone:
             continue
         if isinstance(node, cst.Import) and len(gone) == len(node.names) and not view.local_name_of("torch"):

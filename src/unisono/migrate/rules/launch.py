@@ -19,7 +19,12 @@ FAMILY = Family(
     RuleInfo("M313", "torch.distributed.launch", FixKind.MANUAL),
 )
 
-DATA_PARALLEL = {"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel", "torch.nn.data_parallel"}
+DATA_PARALLEL = {
+    "torch.nn.DataParallel",
+    "torch.nn.parallel.DataParallel",
+    "torch.nn.parallel.data_parallel",
+    "torch.nn.data_parallel",
+}
 SPAWN = {"torch.multiprocessing.spawn", "torch.multiprocessing.start_processes", "torch.multiprocessing.spawn.spawn"}
 SPELLINGS = ("--local_rank", "--local-rank")
 
@@ -50,10 +55,20 @@ def spawn(draft: Draft, node: Any) -> None:
     name = worker.value.value if worker is not None and isinstance(worker.value, cst.Name) else ""
     function = next((n for n in view.nodes if isinstance(n, cst.FunctionDef) and n.name.value == name), None)
     if function is None:
-        draft.report("M307", node, "the function it starts is in another file", "let it call set_device(rank) before anything touches the device")
+        draft.report(
+            "M307",
+            node,
+            "the function it starts is in another file",
+            "let it call set_device(rank) before anything touches the device",
+        )
     elif not _sets_device(draft, function):
         call = "torch.accelerator.set_device_index(rank)" if draft.portable else "torch.npu.set_device(rank)"
-        draft.report("M307", node, f"{name} does not choose its device, so every process would take device 0", f"call {call} first in {name}")
+        draft.report(
+            "M307",
+            node,
+            f"{name} does not choose its device, so every process would take device 0",
+            f"call {call} first in {name}",
+        )
 
 
 def _sets_device(draft: Draft, function: Any) -> bool:
@@ -96,12 +111,20 @@ def local_rank_option(draft: Draft, node: Any) -> None:
         default = argument(node, "default")
         if default is not None:
             value = view.source(default.value)
-            edits.append((view.span(default.value), text.format(value if isinstance(default.value, cst.Integer) else 0)))
+            edits.append(
+                (view.span(default.value), text.format(value if isinstance(default.value, cst.Integer) else 0))
+            )
         else:
             last = view.span(node.args[-1].value).end
             edits.append((Span(last, last), f", default={text.format(0)}"))
     if edits:
-        draft.change("M308", node, "torchrun passes no such option, but sets LOCAL_RANK; torch.distributed.launch writes it with a dash", *edits, needs=needs)
+        draft.change(
+            "M308",
+            node,
+            "torchrun passes no such option, but sets LOCAL_RANK; torch.distributed.launch writes it with a dash",
+            *edits,
+            needs=needs,
+        )
 
 
 def _reads_local_rank(draft: Draft) -> bool:
@@ -116,4 +139,9 @@ def launch_module(draft: Draft, node: Any) -> None:
         return
     if len(text.split()) > 25:
         return  # a text for people
-    draft.report("M313", node, "torch.distributed.launch is deprecated", "write torchrun with the same options, and read LOCAL_RANK from the environment")
+    draft.report(
+        "M313",
+        node,
+        "torch.distributed.launch is deprecated",
+        "write torchrun with the same options, and read LOCAL_RANK from the environment",
+    )

@@ -29,7 +29,18 @@ FAMILY = Family(
 )
 
 EXTENSIONS = {"CUDAExtension", "load", "load_inline", "BuildExtension", "CUDA_HOME"}
-DETECTION = {"nms", "batched_nms", "roi_align", "roi_pool", "ps_roi_align", "ps_roi_pool", "deform_conv2d", "RoIAlign", "RoIPool", "DeformConv2d"}
+DETECTION = {
+    "nms",
+    "batched_nms",
+    "roi_align",
+    "roi_pool",
+    "ps_roi_align",
+    "ps_roi_pool",
+    "deform_conv2d",
+    "RoIAlign",
+    "RoIPool",
+    "DeformConv2d",
+}
 HINTS = {"M906", "M908"}
 
 
@@ -81,9 +92,20 @@ def uses(draft: Draft, node: Any) -> None:
         if name.startswith("torch.utils.cpp_extension."):
             last = name.rpartition(".")[2]
             if last in EXTENSIONS:
-                draft.report("M904", node, "CUDA sources are compiled for GPUs", "torch operators in its place, or an Ascend C extension (torch_npu.utils.cpp_extension.NpuExtension)")
+                draft.report(
+                    "M904",
+                    node,
+                    "CUDA sources are compiled for GPUs",
+                    "torch operators in its place, or an Ascend C extension (torch_npu.utils.cpp_extension.NpuExtension)",
+                )
         elif name.startswith("torchvision.ops.") and name.rpartition(".")[2] in DETECTION:
-            draft.report("M917", node, "torchvision's kernels for it are CPU and CUDA code", "the torchvision_npu package has NPU kernels", hint=True)
+            draft.report(
+                "M917",
+                node,
+                "torchvision's kernels for it are CPU and CUDA code",
+                "the torchvision_npu package has NPU kernels",
+                hint=True,
+            )
         elif name == "torch.utils._triton.has_triton":
             draft.report("M906", node, "it asks for Triton on a GPU", "False, unless triton-ascend is installed")
         elif (found := _library(name)) is not None:
@@ -101,4 +123,9 @@ def commands(draft: Draft, node: Any) -> None:
     if text is None or isinstance(parent, cst.Expr | cst.ConcatenatedString):
         return
     if re.match(r"""^[frFR]*['"]*\s*(sudo )?nvidia-smi""", source):
-        draft.report("M909", node, "there is no nvidia-smi beside NPUs, and the output of npu-smi is laid out differently", "npu-smi info")
+        draft.report(
+            "M909",
+            node,
+            "there is no nvidia-smi beside NPUs, and the output of npu-smi is laid out differently",
+            "npu-smi info",
+        )

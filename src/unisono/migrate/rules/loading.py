@@ -33,7 +33,9 @@ def load(draft: Draft, node: Any) -> None:
     if first.keyword is not None and len(node.args) > 1:
         end = view.outer_span(node.args[-1].value).end
     draft.change(
-        "M601", node, "a checkpoint saved on a GPU asks for CUDA when it is read; load_state_dict copies to the device",
+        "M601",
+        node,
+        "a checkpoint saved on a GPU asks for CUDA when it is read; load_state_dict copies to the device",
         (Span(end, end), ', map_location="cpu"'),
     )
 
@@ -63,7 +65,9 @@ def device_map(draft: Draft, node: Any) -> None:
             source, quote = view.source(row.value), row.value.quote
             why = "only the new device changes; the key names the device the file was saved on"
             if draft.portable:
-                draft.replace("M602", row.value, why, f"f{quote}{{{ACCELERATOR}}}{value[4:]}{quote}", needs=(ACCELERATOR,))
+                draft.replace(
+                    "M602", row.value, why, f"f{quote}{{{ACCELERATOR}}}{value[4:]}{quote}", needs=(ACCELERATOR,)
+                )
             else:
                 draft.replace("M602", row.value, why, source.replace("cuda", "npu", 1))
 
@@ -80,7 +84,12 @@ def storage_function(draft: Draft, node: Any) -> None:
     is_load = isinstance(call, cst.Call) and "torch.load" in view.names(call.func)
     receiver = body.func.value
     parameters = [p.name.value for p in node.params.params]
-    if body.func.attr.value != "cuda" or not is_load or not isinstance(receiver, cst.Name) or receiver.value not in parameters[:1]:
+    if (
+        body.func.attr.value != "cuda"
+        or not is_load
+        or not isinstance(receiver, cst.Name)
+        or receiver.value not in parameters[:1]
+    ):
         return
     if not draft.portable:
         draft.handled.add(body)
@@ -88,8 +97,11 @@ def storage_function(draft: Draft, node: Any) -> None:
         return
     if body.args:
         draft.change(
-            "M603", node, "map_location takes the device itself",
-            (view.span(node), (f"{DEVICE_FUNCTION}(", view.outer_span(body.args[0].value), ")")), needs=(ACCELERATOR, DEVICE_FUNCTION),
+            "M603",
+            node,
+            "map_location takes the device itself",
+            (view.span(node), (f"{DEVICE_FUNCTION}(", view.outer_span(body.args[0].value), ")")),
+            needs=(ACCELERATOR, DEVICE_FUNCTION),
         )
     else:
         draft.replace("M603", node, "map_location takes the device itself", ACCELERATOR, needs=(ACCELERATOR,))
@@ -102,4 +114,9 @@ def worker_start(draft: Draft, node: Any) -> None:
         return
     context = argument(node, "multiprocessing_context")
     if context is not None and literal_value(context.value) == "fork":
-        draft.report("M606", context, "a fork after the first use of an NPU hangs or fails", 'multiprocessing_context="forkserver"')
+        draft.report(
+            "M606",
+            context,
+            "a fork after the first use of an NPU hangs or fails",
+            'multiprocessing_context="forkserver"',
+        )

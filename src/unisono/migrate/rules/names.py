@@ -61,7 +61,9 @@ def cuda_name(draft: Draft, node: Any) -> None:
     if relative == "OutOfMemoryError":
         _out_of_memory(draft, node)
     elif relative == "comm" or relative.startswith("comm."):
-        draft.report("M208", node, "torch_npu has no torch.cuda.comm", "use torch.distributed collectives, one process a device")
+        draft.report(
+            "M208", node, "torch_npu has no torch.cuda.comm", "use torch.distributed collectives, one process a device"
+        )
     elif draft.portable:
         _portable(draft, node, relative)
     else:
@@ -88,8 +90,10 @@ def _npu(draft: Draft, node: Any, qualified: str, relative: str) -> None:
         return
     renamed = entry is not None and entry.npu != entry.name
     if renamed and entry is not None:
-        why = f"torch.cuda.{entry.name} is called torch.npu.{entry.npu}; graphs are for inference only" if "Graph" in entry.npu else (
-            f"torch.cuda.{entry.name} is called torch.npu.{entry.npu}"
+        why = (
+            f"torch.cuda.{entry.name} is called torch.npu.{entry.npu}; graphs are for inference only"
+            if "Graph" in entry.npu
+            else (f"torch.cuda.{entry.name} is called torch.npu.{entry.npu}")
         )
         draft.change("M202", node, why, *edits)
     else:
@@ -114,18 +118,31 @@ def _portable(draft: Draft, node: Any, relative: str) -> None:
     if entry is None or alias:
         if entry is None and not alias:
             mark_rewritten(draft, node)
-            draft.replace("M201", node, "the module of the device that is there", f"{torch}.get_device_module({ACCELERATOR})", needs=(ACCELERATOR,))
+            draft.replace(
+                "M201",
+                node,
+                "the module of the device that is there",
+                f"{torch}.get_device_module({ACCELERATOR})",
+                needs=(ACCELERATOR,),
+            )
         return
     _properties(draft, node, relative)
     if not entry.portable:
-        draft.report("M203", node, f"{relative} has no form that runs on every device", _typed_advice(relative) or entry.advice or f"write it for one device, behind `if {ACCELERATOR} == ...`")
+        draft.report(
+            "M203",
+            node,
+            f"{relative} has no form that runs on every device",
+            _typed_advice(relative) or entry.advice or f"write it for one device, behind `if {ACCELERATOR} == ...`",
+        )
         return
     mark_rewritten(draft, node)
     if entry.portable == "module":
         text = f"{torch}.get_device_module({ACCELERATOR}).{relative}"
-        draft.replace("M201", node, "the same name in the module of the device that is there", text, needs=(ACCELERATOR,))
+        draft.replace(
+            "M201", node, "the same name in the module of the device that is there", text, needs=(ACCELERATOR,)
+        )
         return
-    text = f"{torch}.{entry.portable}{relative[len(entry.name):]}"
+    text = f"{torch}.{entry.portable}{relative[len(entry.name) :]}"
     guard = guarded_statement(draft, node) if relative in NEED_A_DEVICE else None
     if guard is not None:
         start = draft.view.span(guard).start
@@ -149,7 +166,9 @@ def _rooted_in_import(draft: Draft, node: Any) -> bool:
 def _properties(draft: Draft, node: Any, relative: str) -> None:
     if relative == "get_device_capability":
         draft.report(
-            "M205", node, "on NPUs it returns None unless TORCH_NPU_DEVICE_CAPABILITY is set, so comparing or indexing it raises",
+            "M205",
+            node,
+            "on NPUs it returns None unless TORCH_NPU_DEVICE_CAPABILITY is set, so comparing or indexing it raises",
             "guard it with `is not None`, or decide by torch.npu.get_device_name()",
         )
     elif relative == "get_device_properties":
@@ -164,9 +183,16 @@ def _missing_properties(draft: Draft, node: Any) -> None:
     if assign is not None and assign.value is call and isinstance(assign.targets[0].target, cst.Name):
         readers = [view.parent(access) for access in view.accesses(assign.targets[0].target)]
     for reader in readers:
-        if isinstance(reader, cst.Attribute) and reader.attr.value in ("major", "minor", "multi_processor_count", "warp_size"):
+        if isinstance(reader, cst.Attribute) and reader.attr.value in (
+            "major",
+            "minor",
+            "multi_processor_count",
+            "warp_size",
+        ):
             draft.report(
-                "M205", reader, f"an NPU's properties have no {reader.attr.value}: name, total_memory, L2_cache_size, cube_core_num, vector_core_num",
+                "M205",
+                reader,
+                f"an NPU's properties have no {reader.attr.value}: name, total_memory, L2_cache_size, cube_core_num, vector_core_num",
                 "decide by .name, or count cube_core_num",
             )
 
@@ -181,8 +207,11 @@ def autocast_type(draft: Draft, node: Any) -> None:
     device = ACCELERATOR if draft.portable else '"npu"'
     inside = draft.view.span(node.func).end + 1
     draft.change(
-        "M209", node, "the function without gpu in its name takes the device",
-        (draft.view.span(node.func.attr), name), (Span(inside, inside), device + (separator if node.args else "")),
+        "M209",
+        node,
+        "the function without gpu in its name takes the device",
+        (draft.view.span(node.func.attr), name),
+        (Span(inside, inside), device + (separator if node.args else "")),
         needs=(ACCELERATOR,) if draft.portable else (),
     )
 
@@ -192,6 +221,8 @@ def cuda_version(draft: Draft, node: Any) -> None:
     """`torch.version.cuda` is None without CUDA."""
     if draft.view.name(node) == "torch.version.cuda":
         draft.report(
-            "M210", node, "it is None without CUDA, so float() of it, split and comparisons raise",
+            "M210",
+            node,
+            "it is None without CUDA, so float() of it, split and comparisons raise",
             "torch.version.cann under torch_npu; guard the line with `if torch.version.cuda is not None`",
         )

@@ -35,9 +35,16 @@ def names(draft: Draft, node: Any) -> None:
     if name.startswith("torch.cuda.nvtx"):
         _nvtx(draft, node, name)
     elif name.startswith("torch.cuda.cudart"):
-        draft.report("M912", node, "torch.npu has no cudart; a plain rename would raise AttributeError", "torch_npu.profiler.profile start and stop, or remove the call")
+        draft.report(
+            "M912",
+            node,
+            "torch.npu has no cudart; a plain rename would raise AttributeError",
+            "torch_npu.profiler.profile start and stop, or remove the call",
+        )
     elif name.startswith("torch.cuda.profiler") or name == "torch.autograd.profiler.emit_nvtx":
-        draft.report("M913", node, "there is no CUDA profiler on NPUs", "torch_npu.profiler.profile, or torch.npu.mstx for marks")
+        draft.report(
+            "M913", node, "there is no CUDA profiler on NPUs", "torch_npu.profiler.profile, or torch.npu.mstx for marks"
+        )
     elif name.startswith("torch.profiler."):
         _profiler(draft, node, name)
 
@@ -47,15 +54,31 @@ def _nvtx(draft: Draft, node: Any, name: str) -> None:
     function = name.rpartition(".")[2]
     new = RANGES.get(function)
     if new is None and function != "nvtx":
-        draft.report("M911", node, f"torch.npu.mstx has no {function}", "range_push, range_pop, mark or mstx_range of torch.npu.mstx")
+        draft.report(
+            "M911",
+            node,
+            f"torch.npu.mstx has no {function}",
+            "range_push, range_pop, mark or mstx_range of torch.npu.mstx",
+        )
         return
     if draft.portable:
         call = view.parent(node)
         if function == "range" and isinstance(call, cst.Call):
             mark_rewritten(draft, node)
-            draft.replace("M911", node, "a range that every profiler shows", f"{draft.state['torch']}.profiler.record_function", kind=FixKind.UNSAFE)
+            draft.replace(
+                "M911",
+                node,
+                "a range that every profiler shows",
+                f"{draft.state['torch']}.profiler.record_function",
+                kind=FixKind.UNSAFE,
+            )
         elif function != "nvtx":
-            draft.report("M911", node, "nvtx raises without CUDA", "with torch.profiler.record_function(name): in place of push and pop")
+            draft.report(
+                "M911",
+                node,
+                "nvtx raises without CUDA",
+                "with torch.profiler.record_function(name): in place of push and pop",
+            )
         return
     parts = chain_parts(node)
     if len(parts) == 1 and function != "nvtx":
@@ -81,17 +104,27 @@ def _profiler(draft: Draft, node: Any, name: str) -> None:
         return
     if draft.portable:
         if rest == "CUDA":
-            draft.report("M914", node, "the activity names CUDA", "choose the activity by the device that is there; NPUs: torch_npu.profiler.ProfilerActivity.NPU")
+            draft.report(
+                "M914",
+                node,
+                "the activity names CUDA",
+                "choose the activity by the device that is there; NPUs: torch_npu.profiler.ProfilerActivity.NPU",
+            )
         return
     parts = chain_parts(node)
     edits: list[tuple[Span, str]] = []
     if rest == "CUDA":
         edits.append((view.span(parts[-1]), "NPU"))
-    if "torch.profiler" in (".".join(p.value for p in parts[:2] if isinstance(p, cst.Name)), *view.names(parts[0])) and len(parts) > 1:
+    if (
+        "torch.profiler" in (".".join(p.value for p in parts[:2] if isinstance(p, cst.Name)), *view.names(parts[0]))
+        and len(parts) > 1
+    ):
         base_length = 2 if "torch" in view.names(parts[0]) else 1
         edits.append((Span(view.span(parts[0]).start, view.span(parts[base_length - 1]).end), "torch_npu.profiler"))
     if edits:
-        draft.change("M914", node, "torch_npu.profiler sees the NPU; PyTorch's sees the host only", *edits, needs=("torch_npu",))
+        draft.change(
+            "M914", node, "torch_npu.profiler sees the NPU; PyTorch's sees the host only", *edits, needs=("torch_npu",)
+        )
 
 
 @FAMILY.on(cst.ImportFrom)
@@ -106,7 +139,13 @@ def profiler_import(draft: Draft, node: Any) -> None:
         return
     lines = [f"from torch_npu.profiler import {', '.join(moved)}"]
     lines += [f"from torch.profiler import {', '.join(kept)}"] if kept else []
-    draft.replace("M914", node, "torch_npu.profiler sees the NPU", (view.newline + view.indent_of(node)).join(lines), needs=("torch_npu",))
+    draft.replace(
+        "M914",
+        node,
+        "torch_npu.profiler sees the NPU",
+        (view.newline + view.indent_of(node)).join(lines),
+        needs=("torch_npu",),
+    )
 
 
 @FAMILY.on(cst.Call)
@@ -115,8 +154,15 @@ def profiler_arguments(draft: Draft, node: Any) -> None:
     view = draft.view
     use_cuda = argument(node, "use_cuda")
     if use_cuda is not None and any("profiler" in name for name in view.names(node.func)):
-        draft.report("M914", use_cuda, "the argument names CUDA", "torch_npu.profiler.profile(activities=[ProfilerActivity.NPU])")
+        draft.report(
+            "M914", use_cuda, "the argument names CUDA", "torch_npu.profiler.profile(activities=[ProfilerActivity.NPU])"
+        )
     sort_by = argument(node, "sort_by")
     text = literal_value(sort_by.value) if sort_by is not None else None
     if text is not None and "cuda" in text:
-        draft.report("M915", sort_by, "NPU traces have no such column, and key_averages is not supported", "read the trace with msprof, or sort by cpu_time_total")
+        draft.report(
+            "M915",
+            sort_by,
+            "NPU traces have no such column, and key_averages is not supported",
+            "read the trace with msprof, or sort by cpu_time_total",
+        )

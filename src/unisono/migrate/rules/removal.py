@@ -35,7 +35,11 @@ def references(draft: Draft, node: Any, alias: Any) -> list[Any]:
     local = alias.asname.name.value if alias.asname is not None else (get_full_name_for_node(alias.name) or "")
     found: list[Any] = []
     for assignment in draft.view.scope_of(node).assignments:
-        if isinstance(assignment, ImportAssignment) and assignment.node is node and assignment.name in (local, local.split(".")[0]):
+        if (
+            isinstance(assignment, ImportAssignment)
+            and assignment.node is node
+            and assignment.name in (local, local.split(".")[0])
+        ):
             for access in assignment.references:
                 base = access.node
                 while isinstance(base, cst.Attribute):
@@ -54,7 +58,9 @@ def unresolved_names(draft: Draft) -> bool:
     )
 
 
-def remove_aliases(draft: Draft, code: str, node: Any, removed: set[Any], why: str, kind: FixKind | None = None) -> None:
+def remove_aliases(
+    draft: Draft, code: str, node: Any, removed: set[Any], why: str, kind: FixKind | None = None
+) -> None:
     """Take these aliases out of an import statement, or the whole statement when none is left."""
     view = draft.view
     kept = [view.source(alias).rstrip(", ") for alias in node.names if alias not in removed]

@@ -103,7 +103,9 @@ def guarded_statement(draft: Draft, node: Any) -> Any:
     if not (isinstance(expression, cst.Expr) and isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1):
         return None
     for ancestor in view.ancestors(line):
-        if isinstance(ancestor, cst.If) and re.search(r"is_available|cuda|ACCELERATOR|device", view.source(ancestor.test)):
+        if isinstance(ancestor, cst.If) and re.search(
+            r"is_available|cuda|ACCELERATOR|device", view.source(ancestor.test)
+        ):
             return None
     return line
 
@@ -125,7 +127,11 @@ def speaks_of_device(view: ModuleView, node: Any) -> bool:
             return speaks_of_device(view, node.args[0].value)
         if isinstance(node.func, cst.Attribute) and node.func.attr.value in ("split", "lower", "strip"):
             return speaks_of_device(view, node.func.value)
-        return view.name(node) == "torch.device" or view.name(node.func) == "torch.device" or bool(DEVICE_WORD.search(last_name(node.func)))
+        return (
+            view.name(node) == "torch.device"
+            or view.name(node.func) == "torch.device"
+            or bool(DEVICE_WORD.search(last_name(node.func)))
+        )
     if isinstance(node, cst.Subscript) and isinstance(node.value, cst.Call):
         return speaks_of_device(view, node.value)
     if isinstance(node, cst.Attribute) and node.attr.value in ("type", "device_type"):

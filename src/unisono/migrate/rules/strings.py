@@ -21,7 +21,7 @@ from unisono.migrate.syntax import literal_value
 FAMILY = Family(
     RuleInfo("M104", "a device string", FixKind.SAFE),
     RuleInfo("M105", "a device string put together by format", FixKind.SAFE),
-    RuleInfo("M109", "the string \"cuda\" where it is not certain that it names a device", FixKind.MANUAL),
+    RuleInfo("M109", 'the string "cuda" where it is not certain that it names a device', FixKind.MANUAL),
     RuleInfo("M111", "a list of device names", FixKind.SAFE),
     RuleInfo("M403", "the device of torch.amp.GradScaler", FixKind.SAFE),
     RuleInfo("M404", "the device of torch.autocast", FixKind.SAFE),
@@ -69,7 +69,7 @@ class Meaning(Enum):
 
 @FAMILY.on(cst.SimpleString)
 def device_string(draft: Draft, node: Any) -> None:
-    """"cuda", "cuda:0"."""
+    """ "cuda", "cuda:0"."""
     text = literal_value(node)
     if text is None or node in draft.handled:
         return
@@ -104,7 +104,12 @@ def _rewrite(draft: Draft, node: Any, text: str, code: str) -> None:
 def _extend_choices(draft: Draft, node: Any) -> None:
     if draft.portable:
         span = draft.view.span(node)
-        draft.change("M111", node, "npu joins the devices to choose from", (Span(span.start, span.start), f"{node.quote}npu{node.quote}, "))
+        draft.change(
+            "M111",
+            node,
+            "npu joins the devices to choose from",
+            (Span(span.start, span.start), f"{node.quote}npu{node.quote}, "),
+        )
     else:
         draft.replace("M111", node, "the device type is npu", draft.view.source(node).replace("cuda", "npu", 1))
 
@@ -113,7 +118,9 @@ def classify(draft: Draft, node: Any) -> tuple[Meaning, str]:
     """What the literal means, and the code of the finding when it is a device."""
     view = draft.view
     inner, parent = node, view.parent(node)
-    while isinstance(parent, cst.IfExp | cst.BooleanOperation) and not (isinstance(parent, cst.IfExp) and parent.test is inner):
+    while isinstance(parent, cst.IfExp | cst.BooleanOperation) and not (
+        isinstance(parent, cst.IfExp) and parent.test is inner
+    ):
         inner, parent = parent, view.parent(parent)
     if isinstance(parent, cst.Arg):
         return _in_argument(draft, parent)
@@ -132,7 +139,9 @@ def classify(draft: Draft, node: Any) -> tuple[Meaning, str]:
     if isinstance(parent, cst.Return):
         function = view.first_ancestor(parent, cst.FunctionDef)
         return _by_word(function.name.value if function is not None else "")
-    if isinstance(parent, cst.Index | cst.Expr | cst.FormattedStringExpression | cst.ConcatenatedString | cst.Raise | cst.Assert):
+    if isinstance(
+        parent, cst.Index | cst.Expr | cst.FormattedStringExpression | cst.ConcatenatedString | cst.Raise | cst.Assert
+    ):
         return Meaning.DATA, ""
     if isinstance(parent, cst.Attribute):
         return Meaning.DATA, ""  # "cuda".upper() and the like
@@ -156,7 +165,11 @@ def _in_argument(draft: Draft, arg: Any) -> tuple[Meaning, str]:
         if keyword in KEYWORDS:
             qualified = view.name(call.func) or ""
             return Meaning.DEVICE, FIRST_ARGUMENT.get(qualified, KEYWORDS[keyword])
-        return _by_word(keyword) if keyword not in ("help", "description", "msg", "message", "reason", "name") else (Meaning.DATA, "")
+        return (
+            _by_word(keyword)
+            if keyword not in ("help", "description", "msg", "message", "reason", "name")
+            else (Meaning.DATA, "")
+        )
     index = list(call.args).index(arg)
     if function == "getattr":
         if index == 2:
@@ -171,7 +184,15 @@ def _in_argument(draft: Draft, arg: Any) -> tuple[Meaning, str]:
         return Meaning.DEVICE, "M604"
     if qualified.startswith("torch.cuda.") or qualified in ("torch.UntypedStorage", "torch.FloatTensor"):
         return Meaning.DEVICE, "M104"
-    if isinstance(call.func, cst.Attribute) and function in ("to", "to_empty", "type_as", "cuda", "pin_memory", "set_device", "synchronize"):
+    if isinstance(call.func, cst.Attribute) and function in (
+        "to",
+        "to_empty",
+        "type_as",
+        "cuda",
+        "pin_memory",
+        "set_device",
+        "synchronize",
+    ):
         return Meaning.DEVICE, "M104"
     if function in TEXT_FUNCTIONS or function.startswith(("assert", "log")):
         return Meaning.DATA, ""
@@ -251,11 +272,22 @@ def _formatted(draft: Draft, node: Any, text: str) -> None:
     if isinstance(parent, cst.Attribute) and parent.attr.value == "format" and "{" in text:
         kind = "format"
     elif isinstance(parent, cst.BinaryOperation) and parent.left is node:
-        kind = "%" if isinstance(parent.operator, cst.Modulo) and "%" in text else "+" if isinstance(parent.operator, cst.Add) else ""
+        kind = (
+            "%"
+            if isinstance(parent.operator, cst.Modulo) and "%" in text
+            else "+"
+            if isinstance(parent.operator, cst.Add)
+            else ""
+        )
     elif text == "cuda:":
         return  # startswith("cuda:") is a comparison
     if not kind:
-        draft.report("M109", node, "a format of a device that is filled in elsewhere", f"write {source.replace('cuda', 'npu', 1)}")
+        draft.report(
+            "M109",
+            node,
+            "a format of a device that is filled in elsewhere",
+            f"write {source.replace('cuda', 'npu', 1)}",
+        )
         return
     why = "the device type is npu, before the number is filled in"
     if not draft.portable:
@@ -268,12 +300,20 @@ def _formatted(draft: Draft, node: Any, text: str) -> None:
     elif kind == "%":
         right = parent.right
         items = (
-            [view.outer_span(element.value) for element in right.elements] if isinstance(right, cst.Tuple) else [view.outer_span(right)]
+            [view.outer_span(element.value) for element in right.elements]
+            if isinstance(right, cst.Tuple)
+            else [view.outer_span(right)]
         )
         parts: list[Any] = [f"{quote}%s{rest}{quote} % ({ACCELERATOR}"]
         for item in items:
             parts += [", ", item]
-        draft.change("M105", node, why, (view.span(parent) if not isinstance(right, cst.Tuple) else view.span(parent), (*parts, ")")), needs=(ACCELERATOR,))
+        draft.change(
+            "M105",
+            node,
+            why,
+            (view.span(parent) if not isinstance(right, cst.Tuple) else view.span(parent), (*parts, ")")),
+            needs=(ACCELERATOR,),
+        )
     else:
         fields = rest[1:]
         draft.replace("M105", node, why, f"({ACCELERATOR} + {quote}:{fields}{quote})", needs=(ACCELERATOR,))
@@ -291,7 +331,13 @@ def device_f_string(draft: Draft, node: Any) -> None:
     if not whole:
         return
     parent = view.parent(node)
-    if isinstance(parent, cst.Arg) and last_name(view.parent(parent).func) in ("print", "info", "debug", "warning", "write"):
+    if isinstance(parent, cst.Arg) and last_name(view.parent(parent).func) in (
+        "print",
+        "info",
+        "debug",
+        "warning",
+        "write",
+    ):
         return
     start = view.span(parts[0]).start
     word = Span(start, start + len("cuda"))
