@@ -106,7 +106,8 @@ _SHELL = (
 _CONFIG = (
     *_VARIABLES,
     LineRule(
-        "K201", re.compile(r"((?:device|backend|accelerator)\w*[\"']?\s*[:=]\s*[\"']?)(cuda|nccl|gpu)\b", re.IGNORECASE), "the device type is npu and the backend hccl", "",
+        "K201", re.compile(r"((?:device|backend|accelerator)\w*[\"']?\s*[:=]\s*[\"']?)(cuda|nccl|gpu)\b", re.IGNORECASE),
+        "the device type is npu and the backend hccl", "",
         lambda m: m.group(1) + {"cuda": "npu", "nccl": "hccl", "gpu": "npu"}[m.group(2).lower()],
     ),
 )  # fmt: skip

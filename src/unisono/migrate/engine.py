@@ -67,7 +67,7 @@ def _ask(view: ModuleView, options: Options) -> Draft:
         for start in family.starts:
             start(draft)
     for node in view.nodes:
-        for visit in visits_by_type(type(node)):
+        for visit in visits_by_type(node.__class__):
             visit(draft, node)
     for family in FAMILIES:
         for finish in family.finishes:
@@ -105,7 +105,7 @@ def _fault(before: str, after: str) -> str:
             cst.parse_module(after)
             compile(after, "migrated", "exec", dont_inherit=True)
         except cst.ParserSyntaxError as error:
-            return error.message.splitlines()[0]
+            return str(error.message).splitlines()[0]
         except (SyntaxError, ValueError, RecursionError) as error:
             try:
                 compile(before, "original", "exec", dont_inherit=True)
@@ -145,8 +145,6 @@ def _covers(outer: Edit, inner: Span) -> bool:
 def _need_torch_npu(draft: Draft, edits: list[Edit]) -> None:
     """npu target: a file that now speaks of npu has to load torch_npu, which registers it."""
     if draft.target is not Target.NPU:
-        return
-    if any(code in draft.preamble for code in ("torch_npu",)):
         return
     uses_torch = any(name in draft.view.text for name in ("import torch", "from torch"))
     speaks = any(USES_NPU.search(part) for edit in edits for part in edit.parts if isinstance(part, str))

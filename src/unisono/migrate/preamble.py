@@ -29,11 +29,13 @@ def preamble_edits(draft: Draft) -> list[Edit]:
         imports.append("import torch")
     if imports:
         edits.append(_insert(draft, _before_first_import(draft, body), imports))
-    if definitions:
+    if definitions and last is None:
+        edits.append(_insert(draft, _top(draft, body), [*definitions, ""]))
+    elif definitions:
         edits.append(
             _insert(
                 draft,
-                view.span(last).end if last is not None else _top(draft, body),
+                view.span(last).end,
                 definitions,
                 after=True,
                 blank=True,
@@ -56,6 +58,7 @@ def _definitions(draft: Draft) -> dict[str, str]:
     function = newline.join(
         (
             "",
+            "",
             f"def {DEVICE_FUNCTION}(index=None):",
             f'{indent}"""The accelerator with this index (the current one by default), or the CPU where there is none."""',
             f"{indent}if isinstance(index, (str, {torch}.device)):",
@@ -63,7 +66,6 @@ def _definitions(draft: Draft) -> dict[str, str]:
             f'{indent}if index is None or {ACCELERATOR} == "cpu":',
             f"{indent}{indent}return {torch}.device({ACCELERATOR})",
             f"{indent}return {torch}.device({ACCELERATOR}, index)",
-            "",
         )
     )
     return {
@@ -167,5 +169,11 @@ def _insert(draft: Draft, offset: int, lines: list[str], *, after: bool = False,
     end = draft.view.bytes.find(b"\n", offset)
     if end < 0:
         return Edit(Span(len(draft.view.bytes), len(draft.view.bytes)), (newline + newline.join(lines),), OWNER)
-    text = (newline if blank else "") + "".join(line + newline for line in lines)
+    rest = draft.view.bytes[end + 1 : end + 3]
+    followed = not rest or rest.startswith((b"\n", b"\r"))
+    text = (
+        (newline if blank else "")
+        + "".join(line + newline for line in lines)
+        + ("" if followed or not blank else newline)
+    )
     return Edit(Span(end + 1, end + 1), (text,), OWNER)

@@ -12,9 +12,7 @@ from unisono.migrate.rules.base import Draft, Family
 from unisono.migrate.rules.shared import (
     ACCELERATOR,
     chain_edits,
-    is_binding,
-    is_import_part,
-    is_maximal,
+    is_use,
     mark_rewritten,
 )
 from unisono.migrate.syntax import argument
@@ -42,7 +40,7 @@ SCALER_ARGUMENTS = ("init_scale", "growth_factor", "backoff_factor", "growth_int
 def old_form(draft: Draft, node: Any) -> None:
     """Uses of torch.cuda.amp names."""
     view = draft.view
-    if not is_maximal(view, node) or is_import_part(view, node) or is_binding(view, node):
+    if not is_use(view, node):
         return
     names = view.names(node)
     qualified = next(iter(sorted(names & (AUTOCAST | SCALER | CUSTOM))), None)

@@ -17,7 +17,7 @@ from unisono.migrate.rules.removal import (
     remove_statement,
     unresolved_names,
 )
-from unisono.migrate.rules.shared import is_import_part, is_maximal, mark_rewritten
+from unisono.migrate.rules.shared import is_use, mark_rewritten
 
 FAMILY = Family(
     RuleInfo("M503", "DistributedDataParallel of apex", FixKind.SAFE),
@@ -61,7 +61,7 @@ FUSED_ON_NPU = {"FusedLAMB": "torch_npu.optim.NpuFusedLamb", "FusedMixedPrecisio
 def apex_name(draft: Draft, node: Any) -> None:
     """Uses of apex names, however they were imported."""
     view = draft.view
-    if not is_maximal(view, node) or is_import_part(view, node):
+    if not is_use(view, node):
         return
     qualified = next((n for n in sorted(view.names(node)) if n.startswith("apex.")), None)
     if qualified is None or qualified == "apex.amp" or qualified.startswith("apex.amp."):

@@ -15,7 +15,7 @@ import libcst as cst
 from unisono.migrate.edits import Indented, Part, Span
 from unisono.migrate.findings import FixKind, RuleInfo
 from unisono.migrate.rules.base import Draft, Family
-from unisono.migrate.rules.shared import ACCELERATOR, GRAD_SCALER, is_import_part, is_maximal, mark_rewritten
+from unisono.migrate.rules.shared import ACCELERATOR, GRAD_SCALER, is_use, mark_rewritten
 from unisono.migrate.syntax import argument, literal_value
 
 FAMILY = Family(
@@ -41,7 +41,7 @@ def _needs(draft: Draft) -> tuple[str, ...]:
 def amp_name(draft: Draft, node: Any) -> None:
     """Every use of a name of apex.amp."""
     view = draft.view
-    if not is_maximal(view, node) or is_import_part(view, node):
+    if not is_use(view, node):
         return
     qualified = next((n for n in sorted(view.names(node)) if n.startswith("apex.amp.")), None)
     if qualified is None:
@@ -223,7 +223,8 @@ def _forward(draft: Draft, statement: Any, loss: str) -> None:
             "M509",
             statement,
             "the forward pass is not in the same block as the backward pass",
-            f"with torch.autocast({_device(draft)}, dtype=torch.float16, enabled={GRAD_SCALER}.is_enabled()): around the forward pass and the loss",
+            f"with torch.autocast({_device(draft)}, dtype=torch.float16, enabled={GRAD_SCALER}.is_enabled()): "
+            "around the forward pass and the loss",
         )
         return
     torch = draft.state["torch"]
@@ -261,3 +262,23 @@ def _calls_model(draft: Draft, statement: Any) -> bool:
             return True
         pending.extend(node.children)
     return False
+
+
+def _finish(draft: Draft) -> None:
+    """A scaler that no amp.initialize of this file switches on would do nothing, in silence."""
+    uses = [f for f in draft.findings if f.fixed and f.code in ("M502", "M508")]
+    if uses and not any(f.fixed and f.code == "M501" for f in draft.findings):
+        node = next(
+            n
+            for n in draft.view.nodes
+            if isinstance(n, cst.ImportAlias | cst.ImportFrom) and "amp" in draft.view.source(n)
+        )
+        draft.report(
+            "M501",
+            node,
+            f"amp.initialize is called in another file, so the {GRAD_SCALER} of this one stays switched off",
+            f"take the scaler as an argument, or read it as that module's {GRAD_SCALER}",
+        )
+
+
+FAMILY.finishes.append(_finish)

@@ -8,7 +8,7 @@ import libcst as cst
 
 from unisono.migrate.findings import FixKind, RuleInfo
 from unisono.migrate.rules.base import Draft, Family
-from unisono.migrate.rules.shared import ACCELERATOR, is_import_part, is_maximal
+from unisono.migrate.rules.shared import ACCELERATOR, is_use
 from unisono.migrate.syntax import argument, literal_value
 
 FAMILY = Family(
@@ -45,7 +45,7 @@ DETERMINISTIC = "torch.use_deterministic_algorithms(True), and HCCL_DETERMINISTI
 def switch(draft: Draft, node: Any) -> None:
     """torch.backends.cudnn.*, torch.backends.cuda.*, and functions of attention kernels."""
     view = draft.view
-    if not is_maximal(view, node) or is_import_part(view, node):
+    if not is_use(view, node):
         return
     names = view.names(node)
     name = next((n for n in sorted(names) if n.startswith("torch.")), "")
@@ -180,16 +180,16 @@ def _compile(draft: Draft, node: Any) -> None:
         "eager",
     ):
         return
-    new = 'backend="npu"' if not draft.portable else 'backend="npu" where the accelerator is an NPU'
-    draft.report(
-        "M809", node, "the default compiler writes Triton for GPUs", f"torch.compile(model, {new}), or leave it out"
-    )
+    advice = 'torch.compile(model, backend="npu"), or leave it out'
+    if draft.portable:
+        advice = f'torch.compile(model, backend="npu" if {ACCELERATOR} == "npu" else "inductor"), or leave it out'
+    draft.report("M809", node, "the default compiler writes Triton for GPUs", advice)
 
 
 @FAMILY.on(cst.Attribute, cst.Name)
 def torch_script(draft: Draft, node: Any) -> None:
     """torch.jit.script works as it is; transfer_to_npu turns it into a no-op."""
-    if not is_maximal(draft.view, node) or is_import_part(draft.view, node):
+    if not is_use(draft.view, node):
         return
     if draft.view.names(node) & {"torch.jit.script", "torch.jit.trace"}:
         draft.report(

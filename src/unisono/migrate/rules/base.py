@@ -99,7 +99,7 @@ class Draft:
         end_line = self.view.line_of(max(span.start, span.end - 1))
         column = self.view.column_of(span.start)
         finding = Finding(code, "", line, column, end_line, text.strip()[:160], why, kind, advice, fixed, hint)
-        if not fixed and any(f.code == code and f.line == line and f.advice == advice for f in self.findings):
+        if not fixed and any((f.code, f.line, f.why, f.advice) == (code, line, why, advice) for f in self.findings):
             return False  # one remark a line and kind is enough
         self.findings.append(finding)
         return True

@@ -69,13 +69,19 @@ def _equality(draft: Draft, node: Any, operator: Any, literal: Any, other: Any) 
     word = _word(literal)
     draft.handled.add(literal)
     text = literal_value(literal) or ""
+    if last_name(other) == ACCELERATOR or _names_it_already(draft, node, COUNTERPART[word]):
+        return
     if not _certain(draft, word, other):
         _uncertain(draft, node, word, other)
         return
+    if _fused(draft, node):
+        advice = "False on NPUs; torch_npu.optim.NpuFusedAdamW and its kind are the fused optimizers there"
+        draft.report(
+            "M812", node, "the fused kernels are CUDA's, so this has to stay a question for cuda", advice, hint=True
+        )
+        return
     if not draft.portable:
         draft.replace(_code(word), literal, WHY, view.source(literal).replace(word, COUNTERPART[word], 1))
-        return
-    if _names_it_already(draft, node, COUNTERPART[word]):
         return
     if ":" in text:
         draft.replace(
@@ -97,6 +103,12 @@ def _names_it_already(draft: Draft, node: Any, word: str) -> bool:
     """True for `x == "cuda" or x == "npu"`: both devices are asked for."""
     parent = draft.view.parent(node)
     return isinstance(parent, cst.BooleanOperation) and f'"{word}"' in draft.view.source(parent).replace("'", '"')
+
+
+def _fused(draft: Draft, node: Any) -> bool:
+    """True in `use_fused = ... and device_type == "cuda"`."""
+    assign = draft.view.first_ancestor(node, cst.Assign)
+    return assign is not None and "fused" in last_name(assign.targets[0].target)
 
 
 def _uncertain(draft: Draft, node: Any, word: str, other: Any) -> None:
@@ -124,7 +136,7 @@ def _membership(draft: Draft, node: Any, left: Any, right: Any) -> None:
         draft.handled.add(literal)
         if COUNTERPART[word] in values:
             continue
-        others = [value for value in values if value is not None and not _word(literal) == value]
+        others = [value for value in values if value is not None and value != _word(literal)]
         known = any(value in DEVICE_NAMES or value in ("gloo", "mpi", "nccl") for value in others)
         if word == "cuda" and not (speaks_of_device(view, left) or known):
             _uncertain(draft, node, word, left)

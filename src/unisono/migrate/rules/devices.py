@@ -119,11 +119,15 @@ def attributes(draft: Draft, node: Any) -> None:
     if node.attr.value == "is_cuda" and not view.name(node, "torch"):
         if draft.portable:
             receiver = view.outer_span(node.value)
+            inside = isinstance(
+                view.parent(node), cst.Comparison | cst.ComparisonTarget | cst.Attribute | cst.BinaryOperation
+            )
+            start, end = ("(", ")") if inside and not node.lpar else ("", "")
             draft.change(
                 "M103",
                 node,
                 "true on a GPU and on an NPU",
-                (view.span(node), (receiver, '.device.type in ("cuda", "npu")')),
+                (view.span(node), (start, receiver, f'.device.type in ("cuda", "npu"){end}')),
             )
         else:
             draft.change("M103", node, "tensors on an NPU answer to is_npu", (view.span(node.attr), "is_npu"))

@@ -55,11 +55,11 @@ def backend_string(draft: Draft, node: Any) -> None:
         return
     view = draft.view
     if "cuda:nccl" in text and _is_code(draft, node):
-        new = view.source(node).replace("cuda:nccl", "npu:hccl")
-        if draft.portable and "npu:hccl" not in text:
-            new = view.source(node).replace("cuda:nccl", "cuda:nccl,npu:hccl")
-        if new != view.source(node):
-            draft.replace("M312", node, "each device type with its own backend", new)
+        if "npu:hccl" not in text:
+            new = "cuda:nccl,npu:hccl" if draft.portable else "npu:hccl"
+            draft.replace(
+                "M312", node, "each device type with its own backend", view.source(node).replace("cuda:nccl", new)
+            )
         return
     if text not in ("nccl", "NCCL") or not _is_code(draft, node):
         return

@@ -8,7 +8,7 @@ import libcst as cst
 
 from unisono.migrate.findings import FixKind, RuleInfo
 from unisono.migrate.rules.base import Draft, Family
-from unisono.migrate.rules.shared import is_import_part, is_maximal
+from unisono.migrate.rules.shared import is_use
 from unisono.migrate.syntax import argument, literal_value
 
 FAMILY = Family(
@@ -37,11 +37,20 @@ COLLECTIVES = {
 }
 
 
-@FAMILY.on(cst.Call)
-def collective_on_float64(draft: Draft, node: Any) -> None:
+def _start(draft: Draft) -> None:
+    """Collectives come behind the tensor they reduce, and decide what is said of its type."""
+    for node in draft.view.nodes:
+        if isinstance(node, cst.Call):
+            _collective_on_float64(draft, node)
+
+
+FAMILY.starts.append(_start)
+
+
+def _collective_on_float64(draft: Draft, node: Any) -> None:
     """`t = torch.tensor(..., dtype=torch.float64, device=d); dist.all_reduce(t)`."""
     view = draft.view
-    if not view.names(node.func) & COLLECTIVES or not node.args or not isinstance(node.args[0].value, cst.Name):
+    if not node.args or not isinstance(node.args[0].value, cst.Name) or not view.names(node.func) & COLLECTIVES:
         return
     made = view.assigned_value(node.args[0].value)
     dtype = argument(made, "dtype") if isinstance(made, cst.Call) else None
@@ -56,12 +65,12 @@ def collective_on_float64(draft: Draft, node: Any) -> None:
 def number_type(draft: Draft, node: Any) -> None:
     """torch.float64, torch.complex128, torch.sparse_csr and operators."""
     view = draft.view
-    if not is_maximal(view, node) or is_import_part(view, node):
+    if not is_use(view, node):
         return
     names = view.names(node)
     if not any(name.startswith("torch.") for name in names):
         return
-    if names & FLOAT64 and not _is_reduced(draft, node):
+    if names & FLOAT64 and node not in draft.handled:
         if _on_device(draft, node):
             draft.report(
                 "M851",
@@ -82,10 +91,6 @@ def number_type(draft: Draft, node: Any) -> None:
             "try it on the simulated NPU and on a card; else do this part on the CPU",
             hint=True,
         )
-
-
-def _is_reduced(draft: Draft, node: Any) -> bool:
-    return node in draft.handled
 
 
 def _on_device(draft: Draft, node: Any) -> bool:

@@ -73,6 +73,8 @@ def _attribute(draft: Draft, node: Any, function: str) -> None:
             f"torch.npu has no {name}",
             entry.advice if entry is not None else "give a default, or leave it out",
         )
+    elif entry.npu != entry.name and draft.portable:
+        draft.report("M207", node, f"torch.npu calls it {entry.npu}", "choose the name by the device that is there")
     elif entry.npu != entry.name:
         literal = node.args[1].value
         draft.replace(

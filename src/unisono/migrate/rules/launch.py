@@ -9,13 +9,14 @@ import libcst as cst
 from unisono.migrate.edits import Part, Span
 from unisono.migrate.findings import FixKind, RuleInfo
 from unisono.migrate.rules.base import Draft, Family
-from unisono.migrate.rules.shared import is_import_part
+from unisono.migrate.rules.shared import ACCELERATOR, is_import_part
 from unisono.migrate.syntax import argument, literal_value
 
 FAMILY = Family(
     RuleInfo("M306", "several devices in one process", FixKind.MANUAL),
     RuleInfo("M307", "processes started with spawn", FixKind.MANUAL),
     RuleInfo("M308", "the option --local_rank", FixKind.UNSAFE),
+    RuleInfo("M314", "device_ids where the device may be the CPU", FixKind.SAFE),
     RuleInfo("M313", "torch.distributed.launch", FixKind.MANUAL),
 )
 
@@ -26,6 +27,11 @@ DATA_PARALLEL = {
     "torch.nn.data_parallel",
 }
 SPAWN = {"torch.multiprocessing.spawn", "torch.multiprocessing.start_processes", "torch.multiprocessing.spawn.spawn"}
+TAKES_DEVICE_IDS = {
+    "torch.nn.parallel.DistributedDataParallel",
+    "torch.nn.parallel.distributed.DistributedDataParallel",
+    "torch.distributed.barrier",
+}
 SPELLINGS = ("--local_rank", "--local-rank")
 
 
@@ -86,6 +92,25 @@ def _sets_device(draft: Draft, function: Any) -> bool:
                 called.add(name)
                 pending.append(body)
     return False
+
+
+@FAMILY.on(cst.Call)
+def device_ids(draft: Draft, node: Any) -> None:
+    """Portable target: DistributedDataParallel and barrier take no device_ids for the CPU."""
+    view = draft.view
+    if not draft.portable or not view.names(node.func) & TAKES_DEVICE_IDS:
+        return
+    for keyword in ("device_ids", "output_device"):
+        given = argument(node, keyword)
+        if (
+            given is None
+            or not isinstance(given.value, cst.List | cst.Name | cst.Attribute)
+            or view.source(given.value) == "None"
+        ):
+            continue
+        start = view.outer_span(given.value).start
+        text = f'None if {ACCELERATOR} == "cpu" else '
+        draft.change("M314", given, "it has to be None on the CPU", (Span(start, start), text), needs=(ACCELERATOR,))
 
 
 @FAMILY.on(cst.Call)

@@ -12,7 +12,7 @@ from unisono.migrate.findings import FixKind, RuleInfo
 from unisono.migrate.knowledge import libraries
 from unisono.migrate.rules.base import Draft, Family
 from unisono.migrate.rules.removal import imported_module
-from unisono.migrate.rules.shared import is_import_part, is_maximal
+from unisono.migrate.rules.shared import is_use
 from unisono.migrate.syntax import literal_value
 
 FAMILY = Family(
@@ -44,12 +44,14 @@ DETECTION = {
 HINTS = {"M906", "M908"}
 
 
-def _library(name: str) -> tuple[str, str] | None:
+def _library(name: str) -> tuple[str, str, str] | None:
+    """(finding code, advice, the library's own name) for a dotted name that belongs to one."""
     table = libraries()
     parts = name.split(".")
     for length in range(len(parts), 0, -1):
         if ".".join(parts[:length]) in table:
-            return table[".".join(parts[:length])]
+            library = ".".join(parts[:length])
+            return (*table[library], library)
     return None
 
 
@@ -78,15 +80,14 @@ def from_import(draft: Draft, node: Any) -> None:
 def _imported(draft: Draft, node: Any, name: str) -> None:
     found = _library(name)
     if found is not None:
-        draft.report(found[0], node, f"{name.split('.')[0]} does not run on NPUs", found[1])
-        draft.state.setdefault("libraries", set()).add(name.split(".")[0])
+        draft.report(found[0], node, f"{found[2]} does not run on NPUs", found[1])
 
 
 @FAMILY.on(cst.Attribute, cst.Name)
 def uses(draft: Draft, node: Any) -> None:
     """Uses of those libraries, extension builders, and detection operators."""
     view = draft.view
-    if not is_maximal(view, node) or is_import_part(view, node):
+    if not is_use(view, node):
         return
     for name in view.names(node):
         if name.startswith("torch.utils.cpp_extension."):
@@ -109,7 +110,7 @@ def uses(draft: Draft, node: Any) -> None:
         elif name == "torch.utils._triton.has_triton":
             draft.report("M906", node, "it asks for Triton on a GPU", "False, unless triton-ascend is installed")
         elif (found := _library(name)) is not None:
-            draft.report(found[0], node, f"{name.split('.')[0]} does not run on NPUs", found[1])
+            draft.report(found[0], node, f"{found[2]} does not run on NPUs", found[1])
 
 
 @FAMILY.on(cst.SimpleString, cst.FormattedString)

@@ -16,9 +16,7 @@ from unisono.migrate.rules.shared import (
     chain_parts,
     guarded_statement,
     imports_of,
-    is_binding,
-    is_import_part,
-    is_maximal,
+    is_use,
     mark_rewritten,
 )
 
@@ -50,7 +48,7 @@ AUTOCAST_NAMES = {
 def cuda_name(draft: Draft, node: Any) -> None:
     """Rename `torch.cuda.X`, however torch or torch.cuda is spelt here."""
     view = draft.view
-    if not is_maximal(view, node) or is_import_part(view, node) or is_binding(view, node) or node in draft.handled:
+    if not is_use(view, node) or node in draft.handled:
         return
     qualified = next((n for n in sorted(view.names(node)) if n == "torch.cuda" or n.startswith("torch.cuda.")), None)
     if qualified is None:
@@ -71,7 +69,7 @@ def cuda_name(draft: Draft, node: Any) -> None:
 
 
 def _out_of_memory(draft: Draft, node: Any) -> None:
-    if isinstance(node, cst.Name):
+    if isinstance(node, cst.Name) and not draft.portable:
         return  # the import is rewritten
     torch = draft.state["torch"]
     mark_rewritten(draft, node)
@@ -79,7 +77,6 @@ def _out_of_memory(draft: Draft, node: Any) -> None:
 
 
 def _npu(draft: Draft, node: Any, qualified: str, relative: str) -> None:
-    view = draft.view
     entry = find_cuda_name(relative) if relative else None
     if relative and (entry is None or not entry.npu):
         _missing(draft, node, relative, entry)

@@ -10,7 +10,7 @@ from unisono.migrate.edits import Span
 from unisono.migrate.findings import FixKind, RuleInfo
 from unisono.migrate.rules.base import Draft, Family
 from unisono.migrate.rules.removal import imported_module
-from unisono.migrate.rules.shared import chain_parts, is_import_part, is_maximal, mark_rewritten
+from unisono.migrate.rules.shared import chain_parts, is_use, mark_rewritten
 from unisono.migrate.syntax import argument, literal_value
 
 FAMILY = Family(
@@ -29,7 +29,7 @@ PROFILER = {"profile", "schedule", "tensorboard_trace_handler", "ProfilerAction"
 def names(draft: Draft, node: Any) -> None:
     """torch.cuda.nvtx, cudart, torch.cuda.profiler, torch.profiler."""
     view = draft.view
-    if not is_maximal(view, node) or is_import_part(view, node):
+    if not is_use(view, node):
         return
     name = next((n for n in sorted(view.names(node)) if n.startswith("torch.")), "")
     if name.startswith("torch.cuda.nvtx"):

@@ -48,6 +48,11 @@ def is_binding(view: ModuleView, node: Any) -> bool:
     return isinstance(parent, cst.AnnAssign) and parent.target is node and isinstance(node, cst.Name)
 
 
+def is_use(view: ModuleView, node: Any) -> bool:
+    """True for a whole dotted name that is read here, outside import statements."""
+    return is_maximal(view, node) and not is_import_part(view, node) and not is_binding(view, node)
+
+
 def chain_parts(node: Any) -> list[Any]:
     """The parts of a dotted expression, base first: `a.b.c` gives the nodes a, b, c."""
     parts: list[Any] = []

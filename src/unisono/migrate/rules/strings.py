@@ -311,7 +311,7 @@ def _formatted(draft: Draft, node: Any, text: str) -> None:
             "M105",
             node,
             why,
-            (view.span(parent) if not isinstance(right, cst.Tuple) else view.span(parent), (*parts, ")")),
+            (view.span(parent), (*parts, ")")),
             needs=(ACCELERATOR,),
         )
     else:

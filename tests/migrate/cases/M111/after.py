@@ -1,0 +1,6 @@
+import argparse
+
+DEVICES = ["cpu", "npu"]  #: M111
+parser = argparse.ArgumentParser()
+parser.add_argument("--device", choices=["npu", "cpu"], default="cpu")  #: M111
+parser.add_argument("--on", choices=("cpu", "cuda", "npu"), default="cpu")

@@ -1,0 +1,3 @@
+import torch.distributed as dist
+
+options = dist.ProcessGroupNCCL.Options()  #: M305

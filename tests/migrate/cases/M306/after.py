@@ -1,0 +1,16 @@
+import torch
+import torch_npu
+from torch import nn
+from torch.nn.parallel import DataParallel, DistributedDataParallel
+
+
+def wrap(model, args):
+    if args.one:
+        model = torch.nn.DataParallel(model).npu()  #: M306 M102
+    elif args.two:
+        model = nn.DataParallel(model, device_ids=[0, 1])  #: M306
+    elif args.three:
+        model = DataParallel(model)  #: M306
+    else:
+        model = DistributedDataParallel(model, device_ids=[args.gpu])
+    return model, isinstance(model, nn.DataParallel)  #: M306

@@ -1,0 +1,4 @@
+import torch.distributed as dist
+import torch_npu
+
+dist.init_process_group("cpu:gloo,npu:hccl")  #: M312

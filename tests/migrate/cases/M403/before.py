@@ -1,0 +1,4 @@
+import torch
+
+scaler = torch.amp.GradScaler("cuda", enabled=True)  #: M403
+other = torch.amp.GradScaler(device="cuda")  #: M403

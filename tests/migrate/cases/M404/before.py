@@ -1,0 +1,11 @@
+import torch
+
+
+def forward(model, x, device_type):
+    with torch.autocast("cuda", dtype=torch.float16):  #: M404
+        y = model(x)
+    with torch.amp.autocast(device_type="cuda", enabled=False):  #: M404
+        y = model(y)
+    with torch.autocast(device_type=device_type):
+        y = model(y)
+    return y

@@ -1,0 +1,18 @@
+import torch
+
+ACCELERATOR = torch.accelerator.current_accelerator().type if torch.accelerator.is_available() else "cpu"
+grad_scaler = torch.amp.GradScaler(ACCELERATOR, enabled=False)
+
+
+def train(loader, model, criterion, optimizer, args):
+    for images, target in loader:
+        with torch.autocast(ACCELERATOR, dtype=torch.float16, enabled=grad_scaler.is_enabled()):
+            output = model(images)  #: M509
+            loss = criterion(output, target)
+        optimizer.zero_grad()
+        if args.fp16:
+            grad_scaler.scale(loss).backward()
+        else:
+            loss.backward()
+        grad_scaler.step(optimizer)
+        grad_scaler.update()  #: M502

@@ -1,0 +1,8 @@
+import torch
+import torch_npu
+
+
+def resume(path, rank):
+    first = torch.load(path, map_location={"cuda:0": "npu:1"})  #: M602
+    map_location = {"cuda:%d" % 0: "npu:%d" % rank}  #: M105
+    return first, torch.load(path, map_location=map_location)

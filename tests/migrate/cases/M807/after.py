@@ -1,0 +1,4 @@
+import torch
+import torch_npu
+
+torch.npu.backends.fft_plan_cache.max_size = 10  #: M807

@@ -1,0 +1,6 @@
+import torch
+
+
+def labels(target):
+    a = target.long()  #: M852
+    return a, target.long()

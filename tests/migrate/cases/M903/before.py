@@ -1,0 +1,3 @@
+import pynvml  #: M903
+
+pynvml.nvmlInit()  #: M903
