@@ -183,16 +183,21 @@ class ModuleView:
             return self._resolve(value, depth)
         return set()
 
+    def assigned_values(self, name_node: Any) -> list[Any]:
+        """The values of the plain assignments to this name that its scope sees."""
+        values: list[Any] = []
+        for assignment in self.scope_of(name_node)[name_node.value]:
+            if isinstance(assignment, Assignment):
+                target = self._parents.get(assignment.node)
+                statement = self._parents.get(target)
+                if isinstance(target, cst.AssignTarget) and isinstance(statement, cst.Assign):
+                    values.append(statement.value)
+        return values
+
     def assigned_value(self, name_node: Any) -> Any:
         """The value of the only assignment to this name that its scope sees, or None."""
-        assignments = [a for a in self.scope_of(name_node)[name_node.value] if isinstance(a, Assignment)]
-        if len(assignments) != 1:
-            return None
-        target = self._parents.get(assignments[0].node)
-        statement = self._parents.get(target)
-        if isinstance(target, cst.AssignTarget) and isinstance(statement, cst.Assign):
-            return statement.value
-        return None
+        values = self.assigned_values(name_node)
+        return values[0] if len(values) == 1 else None
 
     def accesses(self, name_node: Any) -> list[Any]:
         """Every place in its scope that reads this assigned name."""

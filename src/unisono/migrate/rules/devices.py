@@ -35,6 +35,12 @@ def _start(draft: Draft) -> None:
         ):
             classes[node.name.value] = node
     draft.state["classes_with_cuda"] = classes
+    # `self.is_cuda = ...` makes it the program's own attribute.
+    draft.state["own_is_cuda"] = {
+        draft.view.source(node.target.value)
+        for node in draft.view.nodes
+        if isinstance(node, cst.AssignTarget) and isinstance(node.target, cst.Attribute) and node.target.attr.value == "is_cuda"
+    }
 
 
 FAMILY.starts.append(_start)
@@ -117,6 +123,8 @@ def attributes(draft: Draft, node: Any) -> None:
     """`.is_cuda`, and `.cuda` that is handed on without being called."""
     view = draft.view
     if node.attr.value == "is_cuda" and not view.name(node, "torch"):
+        if view.source(node.value) in draft.state["own_is_cuda"]:
+            return
         if draft.portable:
             receiver = view.outer_span(node.value)
             inside = isinstance(

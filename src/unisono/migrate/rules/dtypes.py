@@ -52,13 +52,13 @@ def _collective_on_float64(draft: Draft, node: Any) -> None:
     view = draft.view
     if not node.args or not isinstance(node.args[0].value, cst.Name) or not view.names(node.func) & COLLECTIVES:
         return
-    made = view.assigned_value(node.args[0].value)
-    dtype = argument(made, "dtype") if isinstance(made, cst.Call) else None
-    if dtype is None or not view.names(dtype.value) & FLOAT64 or dtype.value in draft.handled:
-        return
-    draft.handled.add(dtype.value)
-    text = f"{draft.state['torch']}.float32"
-    draft.replace("M311", dtype.value, "HCCL does not reduce float64; float32 counts exactly up to 16,777,216", text)
+    for made in view.assigned_values(node.args[0].value):
+        dtype = argument(made, "dtype") if isinstance(made, cst.Call) else None
+        if dtype is None or not view.names(dtype.value) & FLOAT64 or dtype.value in draft.handled:
+            continue
+        draft.handled.add(dtype.value)
+        text = f"{draft.state['torch']}.float32"
+        draft.replace("M311", dtype.value, "HCCL does not reduce float64; float32 counts exactly up to 16,777,216", text)
 
 
 @FAMILY.on(cst.Attribute, cst.Name)

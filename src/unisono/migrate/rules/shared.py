@@ -49,8 +49,13 @@ def is_binding(view: ModuleView, node: Any) -> bool:
 
 
 def is_use(view: ModuleView, node: Any) -> bool:
-    """True for a whole dotted name that is read here, outside import statements."""
-    return is_maximal(view, node) and not is_import_part(view, node) and not is_binding(view, node)
+    """True for a whole dotted name that is read here, outside import statements.
+
+    A bare local name that stands for such a thing is no use of its own: the place that it was set from is.
+    """
+    if not is_maximal(view, node) or is_import_part(view, node) or is_binding(view, node):
+        return False
+    return not isinstance(node, cst.Name) or any(isinstance(a, ImportAssignment) for a in view.scope_of(node)[node.value])
 
 
 def chain_parts(node: Any) -> list[Any]:
