@@ -1,13 +1,17 @@
-"""What the trainer sees of data."""
+"""What the trainer sees of data: sets, batches, and the classes that labels stand for."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
+
+Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,47 +19,81 @@ class Batch:
     """Some images, ready for the model."""
 
     images: Tensor
+    """float32 [B, C, H, W] on the device, normalised."""
     labels: Tensor
-    indices: np.ndarray
+    """int64 [B] on the device."""
+    indices: Indices
+    """Positions in the data set, [B]."""
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ArraySource:
     """A whole set in memory."""
 
-    images: np.ndarray
-    labels: np.ndarray
+    images: NDArray[np.uint8]
+    """[N, C, H, W]"""
+    labels: Indices
+    """[N]"""
 
     def __len__(self) -> int:
         return len(self.labels)
 
 
 @dataclass(frozen=True, slots=True)
+class FileSource:
+    """Images in files. Paths are one array of bytes: lists of objects would be copied into every worker as they are read."""
+
+    root: Path
+    paths: NDArray[np.bytes_]
+    """Paths below the root, [N]."""
+    labels: Indices
+    """[N]"""
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def path(self, index: int) -> Path:
+        """The file of one image."""
+        return self.root / self.paths[index].decode()
+
+
+Source = ArraySource | FileSource
+
+
+@dataclass(frozen=True, slots=True)
 class DataSets:
-    """Training and validation images of one data set."""
+    """Training and validation images, and the classes their labels stand for."""
 
     train: Source
     val: Source
-    num_classes: int
-    channels: int
     class_names: tuple[str, ...]
+    channels: int
+    is_sample: bool = False
+    """True when this is the small part of the set that ships with the package."""
+    notes: tuple[str, ...] = field(default=())
+    """Worth a line at the start: folders passed over, classes that the validation set lacks."""
+
+    @property
+    def num_classes(self) -> int:
+        """Number of classes."""
+        return len(self.class_names)
 
 
 class Batches(Protocol):
-    """Gives this rank's share, step by step."""
+    """This rank's share of the data, step by step."""
 
     def train_steps(self, first_step: int, last_step: int) -> Iterator[list[Batch]]:
-        """One list a step: this rank's replicas in order."""
+        """One list a step, the replicas of this rank in order; starting anywhere costs no decoding."""
         ...
 
     def eval_batches(self) -> Iterator[Batch]:
-        """This rank's block of the validation batches."""
+        """This rank's block of the validation set's fixed batches; over all ranks every image once."""
         ...
 
     def bad_image_count(self) -> int:
-        """Unreadable images replaced so far."""
+        """Unreadable images replaced so far on this rank."""
         ...
 
     def close(self) -> None:
-        """End loader processes."""
+        """End the loader processes."""
         ...

@@ -1,78 +1,91 @@
-"""Fallback."""
+"""A recipe and a path become data sets."""
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import torch
+from unisono.data.base import ArraySource, DataSets, FileSource
+from unisono.data.cifar import cifar_folder, open_cifar
+from unisono.data.folder import has_folders, open_folders
+from unisono.data.idx import open_fashion_mnist
+from unisono.data.synthetic import open_synthetic
+from unisono.errors import UserError
+from unisono.recipe.schema import Recipe
 
-from unisono.data.base import Batch, DataSets, Source
-
-
-def _idx(path: Path) -> np.ndarray:
-    raw = gzip.open(path).read()
-    n = raw[3]
-    shape = np.frombuffer(raw, ">i4", n, 4)
-    return np.frombuffer(raw, np.uint8, offset=4 + 4 * n).reshape(shape)
+RESIDENT_LIMIT_BYTES = 2 * 2**30
+"""`storage = "auto"` keeps sets up to this size on the device."""
 
 
-def open_data_sets(recipe: Any, data_path: Path | None) -> DataSets:
-    if recipe.data.name == "synthetic":
-        g = np.random.default_rng(0)
-        c = recipe.data.num_classes or 10
-        size = recipe.data.image_size
-        protos = g.integers(0, 255, (c, 3, size, size))
-        def make(n: int, seed: int) -> Source:
-            r = np.random.default_rng(seed)
-            labels = r.integers(0, c, n)
-            return Source(np.clip(protos[labels] + r.normal(0, 40, (n, 3, size, size)), 0, 255).astype(np.uint8), labels)
-        return DataSets(make(recipe.data.synthetic_train_images, 1), make(recipe.data.synthetic_val_images, 2), c, 3, tuple(map(str, range(c))))
-    d = Path("/usr/share/datasets/fashion-mnist")
-    t = Source(_idx(d / "train-images-idx3-ubyte.gz")[:, None], _idx(d / "train-labels-idx1-ubyte.gz").astype(np.int64))
-    v = Source(_idx(d / "t10k-images-idx3-ubyte.gz")[:, None], _idx(d / "t10k-labels-idx1-ubyte.gz").astype(np.int64))
-    return DataSets(t, v, 10, 1, tuple(map(str, range(10))))
+def open_data_sets(recipe: Recipe, data_path: Path | None) -> DataSets:
+    """Find and check the data set that a recipe names.
+
+    Raises:
+        UserError: D1xx for what is missing, damaged or laid out otherwise; D108 for a form the recipe cannot use.
+    """
+    sets = _open(recipe, data_path)
+    if len(recipe.augment.mean) not in (1, sets.channels):
+        raise UserError(
+            "D108",
+            f"augment.mean has {len(recipe.augment.mean)} values, the images have {sets.channels} channel(s)",
+            "one value a channel, or one for all",
+            "set augment.mean and augment.std for this data set",
+        )
+    if recipe.data.num_classes not in (None, sets.num_classes):
+        raise UserError(
+            "D108",
+            f"data.num_classes = {recipe.data.num_classes}",
+            f"the data set has {sets.num_classes} classes",
+            "leave data.num_classes out",
+        )
+    return sets
 
 
-class _Resident:
-    def __init__(self, recipe: Any, sets: DataSets, replicas: range, rank: int, world_size: int, spe: int) -> None:
-        self.r, self.sets, self.replicas, self.rank, self.w, self.spe = recipe, sets, replicas, rank, world_size, spe
-        m = torch.tensor(recipe.augment.mean)[:, None, None] * 255
-        s = torch.tensor(recipe.augment.std)[:, None, None] * 255
-        self.x = (torch.from_numpy(sets.train.images.copy()).float() - m) / s
-        self.y = torch.from_numpy(sets.train.labels.copy())
-        self.vx = (torch.from_numpy(sets.val.images.copy()).float() - m) / s
-        self.vy = torch.from_numpy(sets.val.labels.copy())
-
-    def train_steps(self, first: int, last: int) -> Any:
-        g, b = self.r.global_batch_size, self.r.per_replica_batch_size
-        for step in range(first, last):
-            epoch, s = divmod(step, self.spe)
-            perm = np.random.Generator(np.random.Philox(key=[self.r.seed, epoch])).permutation(len(self.y))
-            out = []
-            for rep in self.replicas:
-                i = perm[s * g + rep * b : s * g + (rep + 1) * b]
-                out.append(Batch(self.x[i], self.y[i], i))
-            yield out
-
-    def eval_batches(self) -> Any:
-        b = self.r.evaluate.per_device_batch_size
-        n = -(-len(self.vy) // b)
-        for k in range(n * self.rank // self.w, n * (self.rank + 1) // self.w):
-            yield Batch(self.vx[k * b : (k + 1) * b], self.vy[k * b : (k + 1) * b], np.arange(k * b, min(len(self.vy), (k + 1) * b)))
-
-    def bad_image_count(self) -> int:
-        return 0
-
-    def close(self) -> None:
-        pass
+def _open(recipe: Recipe, data_path: Path | None) -> DataSets:
+    name = recipe.data.name
+    if name == "synthetic":
+        return open_synthetic(recipe.data)
+    if name == "fashion_mnist":
+        return open_fashion_mnist(data_path)
+    if name == "image_folder":
+        return open_folders(data_path)
+    if data_path is None or not data_path.is_dir():
+        what = "no --data-path" if data_path is None else f"no folder {data_path}"
+        raise UserError(
+            "D101",
+            f"{name}: {what}",
+            "the set does not ship with the package",
+            "add --data-path DIR (and --download to fetch it there)",
+        )
+    folder = cifar_folder(name, data_path)
+    if folder is not None:
+        return open_cifar(name, folder)
+    if has_folders(data_path):
+        return open_folders(data_path)
+    raise UserError(
+        "D101",
+        f"no {name} in {data_path}",
+        "found neither the python pickles nor train/ and val/ folders of images",
+        "check the path, or add --download",
+    )
 
 
-def open_batches(recipe: Any, sets: DataSets, *, replicas: range, rank: int, world_size: int, steps_per_epoch: int, **_: Any) -> Any:
-    return _Resident(recipe, sets, replicas, rank, world_size, steps_per_epoch)
+def is_resident(recipe: Recipe, source: ArraySource | FileSource) -> bool:
+    """Whether images live on the device.
 
-
-def mix_batch(images: Any, labels: Any, **_: Any) -> Any:
-    return images, labels
+    Raises:
+        UserError: D109 the recipe wants files, or augmentations that need an image library, to be resident.
+    """
+    needs_files = isinstance(source, FileSource)
+    needs_library = recipe.augment.auto_augment is not None or recipe.augment.random_resized_crop
+    resized = isinstance(source, ArraySource) and source.images.shape[-1] != recipe.data.image_size
+    if recipe.data.storage == "resident" and (needs_files or needs_library or resized):
+        why = (
+            "files are decoded by workers"
+            if needs_files
+            else "auto_augment, random_resized_crop and resizing work on single images"
+        )
+        raise UserError("D109", "data.storage = resident with this recipe", why, "use data.storage = streamed or auto")
+    if recipe.data.storage == "streamed" or needs_files or needs_library or resized:
+        return False
+    assert isinstance(source, ArraySource)
+    return recipe.data.storage == "resident" or source.images.nbytes <= RESIDENT_LIMIT_BYTES
