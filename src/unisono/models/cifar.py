@@ -7,6 +7,9 @@ from collections.abc import Callable
 from torch import Tensor, nn
 from torchvision.models.resnet import BasicBlock, Bottleneck, ResNet
 
+Builder = Callable[..., nn.Module]
+"""Makes a network from the keywords num_classes, channels and image_size."""
+
 
 def mlp(*, num_classes: int, channels: int, image_size: int) -> nn.Module:
     """Pixels-512-512-classes with ReLU: the Fashion-MNIST tutorial's network (784-512-512-10)."""
@@ -20,12 +23,12 @@ def mlp(*, num_classes: int, channels: int, image_size: int) -> nn.Module:
     )
 
 
-def resnet_with_cifar_stem(depth: int) -> Callable[..., nn.Module]:
+def resnet_with_cifar_stem(depth: int) -> Builder:
     """torchvision's ResNet with a 3 x 3 stem of stride 1 and no pooling: 23.5 M parameters at depth 50 and 10 classes."""
     block, layers = {18: (BasicBlock, [2, 2, 2, 2]), 50: (Bottleneck, [3, 4, 6, 3])}[depth]
 
     def build(*, num_classes: int, channels: int, image_size: int) -> nn.Module:
-        model = ResNet(block, layers, num_classes=num_classes)
+        model: nn.Module = ResNet(block, layers, num_classes=num_classes)
         model.conv1 = nn.Conv2d(channels, 64, kernel_size=3, stride=1, padding=1, bias=False)
         nn.init.kaiming_normal_(model.conv1.weight, mode="fan_out", nonlinearity="relu")
         model.maxpool = nn.Identity()
@@ -35,9 +38,9 @@ def resnet_with_cifar_stem(depth: int) -> Callable[..., nn.Module]:
 
 
 class SmallResNet(nn.Module):
-    """He et al. 2016, section 4.2: 6n + 2 layers in three stages of 16, 32 and 64 channels, 1 x 1 shortcuts where shapes change.
+    """He et al. 2016, section 4.2: 6n + 2 layers in three stages of 16, 32 and 64 channels.
 
-    0.27 M parameters at depth 20 and 10 classes.
+    Shortcuts are 1 x 1 convolutions where shapes change. 0.27 M parameters at depth 20 and 10 classes.
     """
 
     def __init__(self, depth: int, *, num_classes: int, channels: int) -> None:
@@ -69,15 +72,14 @@ def _small_block(width: int, out: int, stride: int) -> nn.Module:
     shortcut = None
     if stride != 1 or width != out:
         shortcut = nn.Sequential(nn.Conv2d(width, out, 1, stride=stride, bias=False), nn.BatchNorm2d(out))
-    return BasicBlock(width, out, stride=stride, downsample=shortcut)
+    block: nn.Module = BasicBlock(width, out, stride=stride, downsample=shortcut)
+    return block
 
 
-def small_resnet(depth: int) -> Callable[..., nn.Module]:
+def small_resnet(depth: int) -> Builder:
     """A builder of `SmallResNet` at one depth."""
 
     def build(*, num_classes: int, channels: int, image_size: int) -> nn.Module:
         return SmallResNet(depth, num_classes=num_classes, channels=channels)
 
     return build
-
-
