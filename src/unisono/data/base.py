@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,7 +55,8 @@ class FileSource:
 
     def path(self, index: int) -> Path:
         """The file of one image."""
-        return self.root / self.paths[index].decode()
+        below: bytes = self.paths[index]
+        return self.root / os.fsdecode(below)
 
 
 Source = ArraySource | FileSource

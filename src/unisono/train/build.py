@@ -54,9 +54,9 @@ def build_trainer(job: Job, session: Session, sets: DataSets, around: Surroundin
         image_size=recipe.data.image_size,
         seed=recipe.seed,
     )
-    model = model.to(
-        session.device, memory_format=torch.channels_last if channels_last else torch.preserve_format
-    ).train()
+    model = model.to(session.device).train()
+    if channels_last:
+        model = model.to(memory_format=torch.channels_last)
     buffers = ReplicaBuffers(model, len(block))
     reduction = build_reduction(
         recipe.reduction,

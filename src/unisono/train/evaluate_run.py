@@ -59,7 +59,9 @@ def evaluate_checkpoint(request: EvaluationRequest, pulse: Pulse, stop: StopFlag
     if request.use_ema and payload["ema"] is not None:
         model.load_state_dict(payload["ema"]["weights"], strict=False)
     channels_last = recipe.model.channels_last and platform.capabilities.channels_last
-    model = model.to(device, memory_format=torch.channels_last if channels_last else torch.preserve_format)
+    model = model.to(device)
+    if channels_last:
+        model = model.to(memory_format=torch.channels_last)
     with open_session(world, device, platform.backend, request.collective_timeout_s) as session:
         batches = open_batches(
             recipe,

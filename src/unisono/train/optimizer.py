@@ -34,8 +34,9 @@ def build_optimizer(
         return (Lars if recipe.name == "lars" else Lamb)(groups, **settings)  # type: ignore[no-any-return]  # timm is untyped
     if recipe.name == "rmsprop":
         return torch.optim.RMSprop(groups, foreach=True, **settings)
-    kind = torch.optim.SGD if recipe.name == "sgd" else torch.optim.AdamW
-    return kind(groups, **({"fused": True} if torch_fused else {"foreach": True}), **settings)
+    kind: Any = torch.optim.SGD if recipe.name == "sgd" else torch.optim.AdamW
+    built: torch.optim.Optimizer = kind(groups, **({"fused": True} if torch_fused else {"foreach": True}), **settings)
+    return built
 
 
 def parameter_groups(model: nn.Module, recipe: OptimizerRecipe) -> list[dict[str, Any]]:
