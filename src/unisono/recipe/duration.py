@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
+from decimal import Decimal
+from fractions import Fraction
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
@@ -14,23 +17,24 @@ _FORM = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*(epoch|step|image)s?\s*$")
 class DurationValue(BaseModel):
     """A count and its unit; `steps()` is the only conversion."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     count: float = Field(ge=0)
     unit: Unit
 
     def steps(self, steps_per_epoch: int, global_batch_size: int) -> int:
         """Whole optimizer steps, rounded up, so that a duration above 0 is at least one step."""
+        exact = Fraction(str(self.count))  # 1.1 epochs of 10 steps are 11 steps; in binary floats they would be 12
         if self.unit == "epochs":
-            exact = self.count * steps_per_epoch
+            exact *= steps_per_epoch
         elif self.unit == "images":
-            exact = self.count / global_batch_size
-        else:
-            exact = self.count
-        return -int(-exact // 1)
+            exact /= global_batch_size
+        return math.ceil(exact)
 
     def __str__(self) -> str:
-        return f"{self.count:g} {self.unit}"
+        """What `parse_duration` reads back as the same value."""
+        count = str(int(self.count)) if self.count.is_integer() else format(Decimal(str(self.count)), "f")
+        return f"{count} {self.unit}"
 
 
 def parse_duration(value: Any) -> Any:

@@ -73,9 +73,12 @@ def load_recipe(
     table = _read_toml(path)
     given: dict[str, Any] = dict(parse_override(text) for text in overrides)
     given.update(values or {})
-    if not any(key.startswith("optimizer.learning_rate") for key in given):
+    if "optimizer.learning_rate" not in given:
         # The rate was chosen for the file's own batch; remember it before the overrides change the batch.
         _remember_base_batch(table)
+    elif isinstance(table.get("optimizer"), dict):
+        # A rate from the command line is for the batch as it is, not for the one that the file's rate was chosen for.
+        table["optimizer"].pop("learning_rate_global_batch_size", None)
     for key, value in given.items():
         set_key(table, key, value)
     return LoadedRecipe(validate_recipe(table, path), path, given)

@@ -21,22 +21,46 @@ def build_optimizer(
     """The optimizer of a recipe over the model's parameters.
 
     Args:
-        fused: the platform's own fused optimizers by recipe name.
-        torch_fused: torch's `fused=True` kernels run on this platform; foreach ones are used where not.
+        fused: the platform's own fused optimizers by recipe name; they take torch's arguments.
+        torch_fused: torch's `fused=True` kernels run on this platform.
     """
     groups = parameter_groups(model, recipe)
     settings = _settings(recipe)
     if recipe.name in fused:
         return fused[recipe.name](groups, **settings)
+    # Without a fused kernel torch and timm take foreach kernels on accelerators and a loop over tensors on CPUs, where
+    # foreach only adds temporaries. One step of resnet50_cifar on one Xeon thread, loop / foreach / fused: SGD 31 / 42 /
+    # 21 ms, AdamW 95 / 120 / 28 ms, RMSprop 95 / 183 ms, LARS 48 / 54 ms, LAMB 149 / 193 ms.
+    if recipe.name == "rmsprop":
+        return torch.optim.RMSprop(groups, **settings)
     if recipe.name in ("lars", "lamb"):
         from timm.optim import Lamb, Lars
 
-        return (Lars if recipe.name == "lars" else Lamb)(groups, **settings)  # type: ignore[no-any-return]  # timm is untyped
-    if recipe.name == "rmsprop":
-        return torch.optim.RMSprop(groups, foreach=True, **settings)
-    kind: Any = torch.optim.SGD if recipe.name == "sgd" else torch.optim.AdamW
-    built: torch.optim.Optimizer = kind(groups, **({"fused": True} if torch_fused else {"foreach": True}), **settings)
+        if recipe.name == "lars":
+            return Lars(groups, **settings)  # type: ignore[no-any-return]  # timm is untyped
+        # timm's LAMB would clip gradients to norm 1 unasked; the recipe's max_grad_norm is the only clipping.
+        return Lamb(groups, max_grad_norm=None, **settings)  # type: ignore[no-any-return]  # timm is untyped
+    kind = torch.optim.SGD if recipe.name == "sgd" else torch.optim.AdamW
+    built = kind(groups, fused=(torch_fused and _is_plain_memory(model)) or None, **settings)
+    built.register_load_state_dict_post_hook(_lay_out_like_parameters)
     return built
+
+
+def _is_plain_memory(model: nn.Module) -> bool:
+    """Every weight lies in order, or in channels_last order: what the reduction gives gradients the strides of."""
+    return all(
+        p.is_contiguous() or (p.dim() == 4 and p.is_contiguous(memory_format=torch.channels_last))
+        for p in model.parameters()
+    )
+
+
+def _lay_out_like_parameters(optimizer: torch.optim.Optimizer) -> None:
+    # torch's fused kernels on CPUs walk raw memory: state of other strides than its weight's (a checkpoint holds it in
+    # plain order) would be matched with the wrong elements, in silence. Shown by the test of this name, torch 2.14.
+    for parameter, state in optimizer.state.items():
+        for key, value in state.items():
+            if isinstance(value, torch.Tensor) and value.shape == parameter.shape:
+                state[key] = torch.empty_like(parameter, dtype=value.dtype).copy_(value)
 
 
 def parameter_groups(model: nn.Module, recipe: OptimizerRecipe) -> list[dict[str, Any]]:
