@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from unisono import __version__
-from unisono.cli import compare, evaluate, migrate, plan, render, train, verify
+from unisono.cli import compare, evaluate, migrate, plan, recipes, render, train, verify
 from unisono.errors import ExitCode, UserError
 
 app = typer.Typer(
@@ -44,6 +44,7 @@ SUBCOMMANDS: tuple[ModuleType, ...] = (
     train,
     evaluate,
     plan,
+    recipes,
     verify,
     compare,
     migrate,

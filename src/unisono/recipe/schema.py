@@ -28,11 +28,11 @@ class ModelRecipe(Section):
     name: str
     """A name of `unisono recipes --models`: own ("mlp", "resnet20_cifar", "resnet50_cifar"), torchvision's or timm's ("timm/NAME")."""
     dropout: Probability | None = None
-    """Probability of dropout before the classifier; None leaves the model's own."""
+    """Probability of dropout before the classifier; unset leaves the model's own."""
     batch_norm_momentum: Probability | None = None
-    """Share of the new batch in running statistics; None leaves the model's own."""
+    """Share of the new batch in running statistics; unset leaves the model's own."""
     batch_norm_eps: Annotated[float, Field(gt=0)] | None = None
-    """Term added to the variance; None leaves the model's own."""
+    """Term added to the variance; unset leaves the model's own."""
     channels_last: bool = True
     """Keep images and convolution weights in NHWC memory where the platform gains from it."""
     compile: bool = False
@@ -47,7 +47,7 @@ class DataRecipe(Section):
     image_size: PositiveInt
     """Height and width that the model sees, in pixels."""
     num_classes: PositiveInt | None = None
-    """Number of classes; None takes the data set's own. Needed for synthetic."""
+    """Number of classes; unset takes the data set's own. Needed for synthetic."""
     storage: Literal["auto", "resident", "streamed"] = "auto"
     """resident: uint8 on the device, augmented in whole batches; streamed: decoded by workers; auto: resident for small sets."""
     workers: Annotated[int, Field(ge=0)] = 2
@@ -92,7 +92,7 @@ class AugmentRecipe(Section):
     cutmix_probability: Probability = 0.0
     """Probability that a replica's batch is mixed by cutmix."""
     eval_resize: PositiveInt | None = None
-    """Shorter side in pixels that validation images are resized to before the centre crop; None resizes nothing."""
+    """Shorter side in pixels that validation images are resized to before the centre crop; unset resizes nothing."""
 
     @model_validator(mode="after")
     def _mixing_shares_one_draw(self) -> AugmentRecipe:
@@ -115,15 +115,19 @@ class OptimizerRecipe(Section):
     """The update rule. The learning rate belongs to `learning_rate_global_batch_size`."""
 
     name: Literal["sgd", "rmsprop", "adamw", "lars", "lamb"]
+    """sgd, rmsprop and adamw as torch has them; lars and lamb for large batches, as timm has them."""
     learning_rate: Annotated[float, Field(gt=0)]
     """Peak learning rate at `learning_rate_global_batch_size`; scaled linearly to another global batch."""
     learning_rate_global_batch_size: PositiveInt | None = None
-    """Global batch the rate was chosen for; None takes the recipe file's own global batch."""
+    """Global batch the rate was chosen for; unset takes the recipe file's own global batch."""
     scale_learning_rate: bool = True
     """Scale the rate linearly when the global batch is not that one; false refuses the scaling."""
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """sgd, rmsprop and lars: share of the last update that goes into this one."""
     nesterov: bool = False
+    """sgd and lars: look ahead along the momentum. Needs momentum above 0."""
     weight_decay: NotNegative = 0.0
+    """Pull of the weights towards 0; added to the gradient, but adamw and lamb apply it apart from the gradient."""
     weight_decay_on_norms_and_biases: bool = True
     """Decay one-dimensional parameters (norms, biases) too."""
     alpha: Annotated[float, Field(ge=0, lt=1)] = 0.9
@@ -131,19 +135,28 @@ class OptimizerRecipe(Section):
     betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]] = (0.9, 0.999)
     """AdamW's and LAMB's averaging of gradients and squared gradients."""
     eps: Annotated[float, Field(gt=0)] = 1e-8
+    """Term added to a denominator, outside the square root; sgd has none."""
     trust_coefficient: Annotated[float, Field(gt=0)] = 0.001
     """LARS's ratio of update norm to weight norm."""
     max_grad_norm: Annotated[float, Field(gt=0)] | None = None
-    """Clip the global gradient norm to this; None for no clipping."""
+    """Clip the global gradient norm to this; unset for no clipping."""
+
+    @model_validator(mode="after")
+    def _nesterov_needs_momentum(self) -> OptimizerRecipe:
+        if self.nesterov and (self.momentum == 0 or self.name not in ("sgd", "lars")):
+            raise ValueError("nesterov looks ahead along the momentum of sgd or lars, so momentum must be above 0")
+        return self
 
 
 class ScheduleRecipe(Section):
     """The learning rate as a pure function of optimizer steps taken."""
 
     name: Literal["constant", "step", "exponential", "cosine"] = "constant"
+    """What the rate does after warm-up."""
     lr_warmup: Duration = DurationValue(count=0, unit="epochs")
     """Linear rise from `lr_warmup_start_factor` of the rate to the rate."""
     lr_warmup_start_factor: Probability = 0.001
+    """Share of the rate that warm-up starts from."""
     milestones: tuple[Duration, ...] = ()
     """step: where the rate is multiplied by gamma."""
     gamma: Annotated[float, Field(gt=0, le=1)] = 0.1
@@ -166,6 +179,7 @@ class LossRecipe(Section):
     """Cross entropy and its variations."""
 
     label_smoothing: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """Share of each target that is spread evenly over all classes."""
 
 
 class PrecisionRecipe(Section):
@@ -176,7 +190,9 @@ class PrecisionRecipe(Section):
     loss_scale: Annotated[float, Field(gt=0)] | Literal["dynamic"] = "dynamic"
     """fp16 only: a fixed scale, or one that halves at overflow and doubles after `loss_scale_growth_interval` good steps."""
     initial_loss_scale: Annotated[float, Field(gt=0)] = 65536.0
+    """Where a dynamic scale starts."""
     loss_scale_growth_interval: PositiveInt = 2000
+    """Good steps in a row after which a dynamic scale doubles."""
 
 
 class ReductionRecipe(Section):
@@ -194,20 +210,23 @@ class EmaRecipe(Section):
     """An exponential moving average of the weights, evaluated and saved beside them."""
 
     decay: Annotated[float, Field(gt=0, lt=1)] | None = None
-    """None keeps no average."""
+    """Share of the average that stays at each update, for example 0.9999; unset keeps no average."""
 
 
 class EvaluateRecipe(Section):
     """When and how the validation set is counted."""
 
     every: Duration = DurationValue(count=1, unit="epochs")
+    """How often; the last step is always followed by one."""
     per_device_batch_size: PositiveInt = 250
+    """Validation images a device takes at once; no result depends on the number of devices."""
 
 
 class CheckpointRecipe(Section):
     """When checkpoints are written, and how many stay."""
 
     every: Duration = DurationValue(count=1, unit="epochs")
+    """How often; the last step is always saved."""
     keep: PositiveInt = 3
     """Newest numbered checkpoints kept; `best` and `last` are kept besides."""
 
@@ -216,19 +235,26 @@ class ReferenceRecipe(Section):
     """What the recipe is known to reach, and who says so."""
 
     top1_accuracy: Probability | None = None
+    """Share of the validation images, in [0, 1]; unset where nobody has published one."""
     source: str = ""
+    """Who measured it, and on what."""
 
 
 class Recipe(Section):
     """What is asked for. `global_batch_size = replicas x per_replica_batch_size`."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
+    """Name of its run folders: letters, digits, dot, dash and underscore."""
     description: str = ""
+    """One line for `unisono recipes`."""
     replicas: PositiveInt = 8
     """The cards its author had in mind; ranks share them out."""
     per_replica_batch_size: PositiveInt
+    """Images of one replica in one step."""
     train_for: Duration
+    """Length of the run: "200 epochs", "5000 steps" or "1000000 images"."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    """Start of every random number: weights, order, augmentation, dropout."""
     non_finite_limit: PositiveInt = 20
     """Steps in a row with a loss or gradient that is not finite before the run ends (fp16 overflow skips count too)."""
     model: ModelRecipe
