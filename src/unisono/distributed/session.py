@@ -50,7 +50,8 @@ def open_session(world: World, device: torch.device, backend: str, timeout_s: fl
     Raises:
         UserError: J203 the ranks did not find each other, J204 the backend is not in this build of PyTorch.
     """
-    if world.world_size == 1:
+    if world.world_size == 1 or dist.is_initialized():
+        # A program that embeds a run may have opened the group itself, and then closes it itself.
         yield Session(world, device)
         return
     if not dist.is_backend_available(backend):
@@ -70,10 +71,9 @@ def open_session(world: World, device: torch.device, backend: str, timeout_s: fl
         )
     except (RuntimeError, ValueError) as error:
         raise _as_user_error(error, world) from error
-    try:
-        yield Session(world, device)
-    finally:
-        dist.destroy_process_group()
+    yield Session(world, device)
+    # Only after success: with a rank gone, taking the group down would wait for it.
+    dist.destroy_process_group()
 
 
 def _as_user_error(error: Exception, world: World) -> UserError:
