@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+
 from unisono.migrate.findings import Finding
 
 
