@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from unisono import __version__
-from unisono.cli import compare, evaluate, migrate, plan, recipes, render, train, verify
+from unisono.cli import compare, data, evaluate, migrate, plan, recipes, render, train, verify
 from unisono.errors import ExitCode, UserError
 
 app = typer.Typer(
@@ -45,6 +45,7 @@ SUBCOMMANDS: tuple[ModuleType, ...] = (
     evaluate,
     plan,
     recipes,
+    data,
     verify,
     compare,
     migrate,

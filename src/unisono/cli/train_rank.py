@@ -174,9 +174,7 @@ def _take_over_output(surroundings: WorkerEnvironment, rank: int) -> None:
     logging.getLogger().addHandler(handler)
     for name in ("unisono", "rank"):
         logging.getLogger(name).setLevel(logging.INFO)
-    logging.getLogger("rank").info(
-        "rank %d starts, attempt %d, process %d", rank, surroundings.attempt, os.getpid()
-    )
+    logging.getLogger("rank").info("rank %d starts, attempt %d, process %d", rank, surroundings.attempt, os.getpid())
     if rank:
         file = os.open(path, os.O_WRONLY | os.O_APPEND)
         os.dup2(file, sys.stdout.fileno())
