@@ -81,7 +81,7 @@ def load_recipe(
         table["optimizer"].pop("learning_rate_global_batch_size", None)
     for key, value in given.items():
         set_key(table, key, value)
-    return LoadedRecipe(validate_recipe(table, path), path, given)
+    return LoadedRecipe(validate_recipe(table, path, given), path, given)
 
 
 def parse_override(text: str) -> tuple[str, Any]:
@@ -105,8 +105,11 @@ def parse_override(text: str) -> tuple[str, Any]:
         return key, raw
 
 
-def validate_recipe(table: dict[str, Any], path: Path) -> Recipe:
+def validate_recipe(table: dict[str, Any], path: Path, overridden: Iterable[str] = ()) -> Recipe:
     """Check a table against the schema.
+
+    Args:
+        overridden: dotted keys that the command line set, so that an error names the place it is in.
 
     Raises:
         UserError: R104 an unknown key, with the nearest names; R105 a value that breaks its rule.
@@ -116,7 +119,7 @@ def validate_recipe(table: dict[str, Any], path: Path) -> Recipe:
     try:
         return Recipe.model_validate(table)
     except ValidationError as error:
-        raise _as_user_error(error, path) from None
+        raise _as_user_error(error, path, overridden) from None
 
 
 def _apex_level(level: str, path: Path) -> dict[str, Any]:
@@ -158,11 +161,12 @@ def set_key(table: dict[str, Any], dotted: str, value: Any) -> None:
     """
     *parents, last = dotted.split(".")
     here: Any = table
-    for parent in parents:
+    for depth, parent in enumerate(parents):
         if isinstance(here.get(parent), str) and parent == "precision":
             here[parent] = _apex_level(here[parent], Path("--set"))
+        below_value = depth == 0 and parent in Recipe.model_fields and _section_at((parent,)) is None
         here = here.setdefault(parent, {})
-        if not isinstance(here, dict):
+        if below_value or not isinstance(here, dict):
             raise UserError(
                 "R104",
                 f"--set {dotted} goes below a plain value",
@@ -172,13 +176,17 @@ def set_key(table: dict[str, Any], dotted: str, value: Any) -> None:
     here[last] = value
 
 
-def _as_user_error(error: ValidationError, path: Path) -> UserError:
-    first = error.errors()[0]
-    dotted = ".".join(str(part) for part in first["loc"])
+def _as_user_error(error: ValidationError, path: Path, overridden: Iterable[str]) -> UserError:
+    # A misspelt key is most often the reason why another one is missing, so it is told first.
+    first = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
+    location = _without_union_tag(first["loc"])
+    dotted = ".".join(str(part) for part in location)
+    from_command = any(f"{dotted}.".startswith(f"{key}.") for key in overridden)
+    place = "the command line" if from_command else path.name
     if first["type"] == "extra_forbidden":
-        section = _section_at(first["loc"][:-1])
+        section = _section_at(location[:-1])
         known = list(section.model_fields) if section else list(Recipe.model_fields)
-        return UserError.unknown("R104", f"recipe key in {path.name}:", dotted.rpartition(".")[2], known)
+        return UserError.unknown("R104", f"recipe key in {place}:", dotted.rpartition(".")[2], known)
     if first["type"] == "missing":
         return UserError("R105", f"{path.name} lacks {dotted}", "a recipe cannot do without it", f"add {dotted} = ...")
     message = first["msg"].removeprefix("Value error, ")
@@ -186,10 +194,16 @@ def _as_user_error(error: ValidationError, path: Path) -> UserError:
     shown = "" if isinstance(value, dict) else f" = {value!r}"
     return UserError(
         "R105",
-        f"{dotted or 'recipe'}{shown} in {path.name} is not allowed",
+        f"{dotted or 'recipe'}{shown} in {place} is not allowed",
         message,
         f"correct {dotted or 'the recipe'}; `unisono recipes --schema` explains every key",
     )
+
+
+def _without_union_tag(location: tuple[int | str, ...]) -> tuple[int | str, ...]:
+    """pydantic ends the place of a value that may have several types with the type it tried."""
+    is_tag = len(location) > 1 and isinstance(location[-1], str) and _section_at(location[:-1]) is None
+    return location[:-1] if is_tag else location
 
 
 def _section_at(location: tuple[int | str, ...]) -> type[BaseModel] | None:

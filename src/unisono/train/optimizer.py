@@ -24,13 +24,20 @@ def build_optimizer(
         fused: the platform's own fused optimizers by recipe name; they take torch's arguments.
         torch_fused: torch's `fused=True` kernels run on this platform.
     """
-    groups = parameter_groups(model, recipe)
-    settings = _settings(recipe)
+    built = _build(model, recipe, fused, torch_fused)
+    built.register_load_state_dict_post_hook(_lay_out_like_parameters)
+    return built
+
+
+def _build(
+    model: nn.Module, recipe: OptimizerRecipe, fused: Mapping[str, type[torch.optim.Optimizer]], torch_fused: bool
+) -> torch.optim.Optimizer:
+    groups, settings = parameter_groups(model, recipe), _settings(recipe)
     if recipe.name in fused:
         return fused[recipe.name](groups, **settings)
     # Without a fused kernel torch and timm take foreach kernels on accelerators and a loop over tensors on CPUs, where
-    # foreach only adds temporaries. One step of resnet50_cifar on one Xeon thread, loop / foreach / fused: SGD 31 / 42 /
-    # 21 ms, AdamW 95 / 120 / 28 ms, RMSprop 95 / 183 ms, LARS 48 / 54 ms, LAMB 149 / 193 ms.
+    # foreach only adds temporaries. One step of resnet50_cifar on one thread of an AMD EPYC, loop / foreach / fused:
+    # SGD 31 / 42 / 21 ms, AdamW 95 / 120 / 28 ms, RMSprop 95 / 183 ms, LARS 48 / 54 ms, LAMB 149 / 193 ms.
     if recipe.name == "rmsprop":
         return torch.optim.RMSprop(groups, **settings)
     if recipe.name in ("lars", "lamb"):
@@ -41,9 +48,7 @@ def build_optimizer(
         # timm's LAMB would clip gradients to norm 1 unasked; the recipe's max_grad_norm is the only clipping.
         return Lamb(groups, max_grad_norm=None, **settings)  # type: ignore[no-any-return]  # timm is untyped
     kind = torch.optim.SGD if recipe.name == "sgd" else torch.optim.AdamW
-    built = kind(groups, fused=(torch_fused and _is_plain_memory(model)) or None, **settings)
-    built.register_load_state_dict_post_hook(_lay_out_like_parameters)
-    return built
+    return kind(groups, fused=(torch_fused and _is_plain_memory(model)) or None, **settings)
 
 
 def _is_plain_memory(model: nn.Module) -> bool:
@@ -55,8 +60,9 @@ def _is_plain_memory(model: nn.Module) -> bool:
 
 
 def _lay_out_like_parameters(optimizer: torch.optim.Optimizer) -> None:
-    # torch's fused kernels on CPUs walk raw memory: state of other strides than its weight's (a checkpoint holds it in
-    # plain order) would be matched with the wrong elements, in silence. Shown by the test of this name, torch 2.14.
+    # A checkpoint holds tensors in plain order. torch's fused kernels on CPUs walk raw memory, so state of other strides
+    # than its weight's would be matched with the wrong elements, in silence (torch 2.14); and LAMB's norms would be
+    # summed in another order, so a resumed run would drift from one that never stopped.
     for parameter, state in optimizer.state.items():
         for key, value in state.items():
             if isinstance(value, torch.Tensor) and value.shape == parameter.shape:
