@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import warnings
 from dataclasses import replace
@@ -13,6 +14,7 @@ from unisono.migrate.findings import FileResult, Finding, FixKind, Options, Targ
 from unisono.migrate.preamble import preamble_edits
 from unisono.migrate.rules import FAMILIES, all_rules, visits_by_type
 from unisono.migrate.rules.base import Draft
+from unisono.migrate.rules.shared import ACCELERATOR
 from unisono.migrate.source import BYTE_ORDER_MARK
 from unisono.migrate.syntax import ModuleView
 
@@ -22,6 +24,8 @@ WORDS = re.compile(
     r"|cudf|cuml|faiss|tinycudann|transformer_engine|deepspeed|CUBLAS|amp_C",
     re.IGNORECASE,
 )
+BRACKETS = re.compile(r"[()\[\]{}]")
+DEEPEST = 100
 USES_NPU = re.compile(r"npu|hccl")
 
 
@@ -32,6 +36,8 @@ def migrate_text(text: str, options: Options, path: str = "<text>") -> FileResul
         return FileResult(path, text, text, lines=lines)
     mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
     body = text[len(mark) :]
+    if _nests_too_deeply(body):
+        return _unreadable(path, text, "brackets are nested more than 100 deep", 1)
     try:
         view = ModuleView(body)
     except cst.ParserSyntaxError as error:
@@ -44,6 +50,26 @@ def migrate_text(text: str, options: Options, path: str = "<text>") -> FileResul
     after, findings = _apply(draft)
     findings = sorted((replace(finding, path=path) for finding in findings), key=lambda f: (f.line, f.column, f.code))
     return FileResult(path, text, mark + after, tuple(findings), lines=lines)
+
+
+def _nests_too_deeply(text: str) -> bool:
+    """True beyond what LibCST's native parser survives; it would end the process, not raise.
+
+    Brackets in strings are counted too, so a suspicion is left to Python's own parser, which refuses 200 levels.
+    """
+    depth = deepest = 0
+    for match in BRACKETS.finditer(text):
+        depth = max(0, depth + (1 if match.group() in "([{" else -1))
+        deepest = max(deepest, depth)
+    if deepest <= DEEPEST:
+        return False
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return True
+    return False
 
 
 def _unreadable(path: str, text: str, reason: str, line: int) -> FileResult:
@@ -79,7 +105,10 @@ def _apply(draft: Draft) -> tuple[str, list[Finding]]:
     view = draft.view
     edits = _drop_covered(draft)
     _need_torch_npu(draft, edits)
-    after, refused = apply_edits(view.bytes, [*edits, *(preamble_edits(draft) if edits else [])])
+    written = [*edits, *(preamble_edits(draft) if edits else [])]
+    if _constant_is_taken(draft):
+        written = [_with_other_constant(edit) for edit in written]
+    after, refused = apply_edits(view.bytes, written)
     findings = [
         replace(finding, fixed=False, advice="run migrate once more: two rules met here")
         if index in refused
@@ -95,6 +124,22 @@ def _apply(draft: Draft) -> tuple[str, list[Finding]]:
         undone.append(Finding("M002", "", 1, 1, 1, "", why, FixKind.MANUAL, "please report it, with the file"))
         return view.text, undone
     return text, findings
+
+
+def _constant_is_taken(draft: Draft) -> bool:
+    """True when the program has an ACCELERATOR of its own."""
+    return (
+        draft.portable
+        and draft.view.binds(ACCELERATOR)
+        and f"{ACCELERATOR} = " + draft.state["torch"] not in draft.view.text
+    )
+
+
+def _with_other_constant(edit: Edit) -> Edit:
+    parts = tuple(
+        re.sub(rf"\b{ACCELERATOR}\b", f"{ACCELERATOR}_TYPE", p) if isinstance(p, str) else p for p in edit.parts
+    )
+    return replace(edit, parts=parts)
 
 
 def _fault(before: str, after: str) -> str:

@@ -19,8 +19,6 @@ from libcst.metadata import (
 
 from unisono.migrate.edits import Span
 
-_ALIAS_DEPTH = 4
-
 
 class ModuleView:
     """A module parsed once. Positions are byte offsets into the UTF-8 form of the source.
@@ -44,6 +42,7 @@ class ModuleView:
         self.newline: str = self.module.default_newline
         self.indent: str = self.module.default_indent
         self._names: dict[Any, frozenset[str]] = {}
+        self._by_scope: dict[tuple[Scope, str], set[str]] = {}
 
     def _collect(self) -> None:
         pending: list[Any] = [self.module]
@@ -132,7 +131,7 @@ class ModuleView:
         A local variable that is no alias gives nothing, so `cuda = device.type != "cpu"` is never taken for torch.cuda.
         """
         if node not in self._names:
-            self._names[node] = frozenset(self._resolve(node, _ALIAS_DEPTH))
+            self._names[node] = frozenset(self._resolve(node))
         return self._names[node]
 
     def name(self, node: Any, prefix: str = "torch") -> str | None:
@@ -143,35 +142,44 @@ class ModuleView:
                 return candidate
         return found[0] if found else None
 
-    def _resolve(self, node: Any, depth: int) -> set[str]:
+    def _resolve(self, node: Any) -> set[str]:
         if isinstance(node, cst.Attribute):
-            return {f"{base}.{node.attr.value}" for base in self._resolve(node.value, depth)}
+            return {f"{base}.{node.attr.value}" for base in self._resolve(node.value)}
         if isinstance(node, cst.Call):
-            return self._resolve_call(node, depth)
-        if not isinstance(node, cst.Name) or depth == 0:
+            return self._resolve_call(node)
+        if not isinstance(node, cst.Name):
             return set()
+        key = (self.scope_of(node), node.value)
+        if key not in self._by_scope:
+            self._by_scope[key] = set()  # what a name is set from itself adds nothing
+            self._by_scope[key] = self._resolve_name(*key)
+        return self._by_scope[key]
+
+    def _resolve_name(self, scope: Scope, name: str) -> set[str]:
         found: set[str] = set()
-        scope = self.scope_of(node)
-        for assignment in scope[node.value]:
+        for assignment in scope[name]:
             if isinstance(assignment, ImportAssignment):
-                names = assignment.get_qualified_names_for(node.value)
-                found |= {name.name for name in names if name.source is QualifiedNameSource.IMPORT}
+                names = assignment.get_qualified_names_for(name)
+                found |= {each.name for each in names if each.source is QualifiedNameSource.IMPORT}
             elif isinstance(assignment, Assignment):
-                found |= self._resolve_alias(assignment, depth - 1)
+                found |= self._resolve_alias(assignment)
         return found
 
-    def _resolve_call(self, node: Any, depth: int) -> set[str]:
+    def _resolve_call(self, node: Any) -> set[str]:
         """`getattr(torch, "cuda")` and `importlib.import_module("torch.cuda")` with literal names."""
+        last = node.func.attr if isinstance(node.func, cst.Attribute) else node.func
+        if not isinstance(last, cst.Name) or last.value not in ("getattr", "import_module"):
+            return set()
         literals = [literal_value(argument.value) for argument in node.args]
         if isinstance(node.func, cst.Name) and node.func.value == "getattr" and len(literals) in (2, 3):
             attribute = literals[1]
             if attribute is not None and attribute.isidentifier():
-                return {f"{base}.{attribute}" for base in self._resolve(node.args[0].value, depth)}
-        if self._resolve(node.func, depth) & {"importlib.import_module"} and literals[:1] and literals[0]:
+                return {f"{base}.{attribute}" for base in self._resolve(node.args[0].value)}
+        if self._resolve(node.func) & {"importlib.import_module"} and literals[:1] and literals[0]:
             return {literals[0]}
         return set()
 
-    def _resolve_alias(self, assignment: Any, depth: int) -> set[str]:
+    def _resolve_alias(self, assignment: Any) -> set[str]:
         target = self._parents.get(assignment.node)
         statement = self._parents.get(target)
         value = None
@@ -180,7 +188,7 @@ class ModuleView:
         elif isinstance(target, cst.AnnAssign):
             value = target.value
         if isinstance(value, cst.Name | cst.Attribute | cst.Call):
-            return self._resolve(value, depth)
+            return self._resolve(value)
         return set()
 
     def assigned_values(self, name_node: Any) -> list[Any]:

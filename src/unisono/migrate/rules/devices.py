@@ -16,7 +16,7 @@ FAMILY = Family(
     RuleInfo("M102", "a call of .cuda()", FixKind.SAFE),
     RuleInfo("M103", "the attribute .is_cuda", FixKind.SAFE),
     RuleInfo("M110", "a .cuda that may be the program's own", FixKind.MANUAL),
-    RuleInfo("M112", "the default tensor type", FixKind.MANUAL),
+    RuleInfo("M112", "the default tensor type", FixKind.UNSAFE),
     RuleInfo("M113", "a CUDA tensor type named by a string", FixKind.UNSAFE),
 )
 
@@ -39,7 +39,9 @@ def _start(draft: Draft) -> None:
     draft.state["own_is_cuda"] = {
         draft.view.source(node.target.value)
         for node in draft.view.nodes
-        if isinstance(node, cst.AssignTarget) and isinstance(node.target, cst.Attribute) and node.target.attr.value == "is_cuda"
+        if isinstance(node, cst.AssignTarget)
+        and isinstance(node.target, cst.Attribute)
+        and node.target.attr.value == "is_cuda"
     }
 
 

@@ -58,7 +58,9 @@ def _collective_on_float64(draft: Draft, node: Any) -> None:
             continue
         draft.handled.add(dtype.value)
         text = f"{draft.state['torch']}.float32"
-        draft.replace("M311", dtype.value, "HCCL does not reduce float64; float32 counts exactly up to 16,777,216", text)
+        draft.replace(
+            "M311", dtype.value, "HCCL does not reduce float64; float32 counts exactly up to 16,777,216", text
+        )
 
 
 @FAMILY.on(cst.Attribute, cst.Name)

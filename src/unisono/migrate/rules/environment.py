@@ -11,7 +11,7 @@ from unisono.migrate.edits import Span
 from unisono.migrate.findings import FixKind, RuleInfo
 from unisono.migrate.knowledge import Variable, variables
 from unisono.migrate.rules.base import Draft, Family
-from unisono.migrate.rules.shared import last_name
+from unisono.migrate.rules.shared import ACCELERATOR, last_name
 from unisono.migrate.syntax import literal_value
 
 FAMILY = Family(
@@ -89,8 +89,24 @@ def _both(draft: Draft, node: Any, variable: Variable) -> None:
     if any(variable.npu in view.source(other) for other in assign.targets):
         return
     end = view.span(subscript).end
+    if variable.name == "CUDA_VISIBLE_DEVICES" and _behind_torch(draft, end):
+        draft.report(
+            "M702",
+            node,
+            f"{ACCELERATOR} is asked for at import, and devices hidden after that stay visible",
+            "set the variable before torch is imported, or in the environment of the process",
+        )
     new = view.source(subscript).replace(variable.name, variable.npu, 1)
     draft.change("M701", node, f"on NPUs {variable.npu} is read in its place", (Span(end, end), f" = {new}"))
+
+
+def _behind_torch(draft: Draft, offset: int) -> bool:
+    return any(
+        isinstance(node, cst.ImportAlias)
+        and draft.view.source(node).startswith("torch")
+        and draft.view.span(node).start < offset
+        for node in draft.view.nodes
+    )
 
 
 def _command(draft: Draft, node: Any, text: str) -> None:

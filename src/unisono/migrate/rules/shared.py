@@ -55,7 +55,9 @@ def is_use(view: ModuleView, node: Any) -> bool:
     """
     if not is_maximal(view, node) or is_import_part(view, node) or is_binding(view, node):
         return False
-    return not isinstance(node, cst.Name) or any(isinstance(a, ImportAssignment) for a in view.scope_of(node)[node.value])
+    return not isinstance(node, cst.Name) or any(
+        isinstance(a, ImportAssignment) for a in view.scope_of(node)[node.value]
+    )
 
 
 def chain_parts(node: Any) -> list[Any]:
