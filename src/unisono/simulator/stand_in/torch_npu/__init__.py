@@ -1,0 +1,79 @@
+"""Stand-in for torch_npu: the same names over simulated NPUs. On the path of processes that `unisono simulate` starts."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import torch
+
+from torch_npu import _runtime
+from torch_npu._missing import ModuleNotSimulatedError, NotSimulatedError, missing_names, report_missing_modules
+
+is_simulated = True
+simulator_settings = _runtime.settings
+unsupported_dtype = [torch.quint8, torch.quint4x2, torch.quint2x4, torch.qint32, torch.qint8]
+ORG_AUTOLOAD = "1"
+
+_runtime.take_backend_slot()
+report_missing_modules()
+
+from torch_npu import npu  # noqa: E402  # needs the slot
+
+torch._register_device_module("npu", npu)
+for _name, _module in list(sys.modules.items()):
+    if _name == "torch_npu.npu" or _name.startswith("torch_npu.npu."):
+        sys.modules.setdefault("torch." + _name.removeprefix("torch_npu."), _module)
+
+_runtime.extension.register_operators()
+torch.utils.generate_methods_for_privateuse1_backend(
+    for_tensor=True, for_module=True, for_packed_sequence=True, for_storage=True, unsupported_dtype=unsupported_dtype
+)
+# Backward runs on the calling thread, as it does for CPU tensors: the same thread-local settings, the same speed.
+torch._C._set_multithreading_enabled(False)
+
+from torch_npu import (  # noqa: E402  # these use the device
+    _faults,
+    _operators,
+    contrib,
+    distributed,
+    multiprocessing,
+    optim,
+    profiler,
+    utils,
+    version,
+)
+from torch_npu._constants import *  # noqa: E402, F403  # the numbers of types and formats
+from torch_npu._operators import get_npu_format  # noqa: E402
+from torch_npu.version import __version__  # noqa: E402
+
+distributed.register_backend()
+_faults.plan(_runtime.settings)
+
+__all__ = [
+    "ModuleNotSimulatedError",
+    "NotSimulatedError",
+    "__version__",
+    "contrib",
+    "distributed",
+    "get_npu_format",
+    "is_simulated",
+    "multiprocessing",
+    "npu",
+    "optim",
+    "profiler",
+    "simulator_settings",
+    "unsupported_dtype",
+    "utils",
+    "version",
+]
+
+_missing = missing_names(__name__)
+
+
+def __getattr__(name: str) -> Any:
+    return _operators.find(name) or _missing(name)
+
+
+def _autoload() -> None:
+    """Entry point of torch.backends: importing this module has done it all."""
