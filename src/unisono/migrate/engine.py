@@ -147,16 +147,21 @@ def _fault(before: str, after: str) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            cst.parse_module(after)
             compile(after, "migrated", "exec", dont_inherit=True)
-        except cst.ParserSyntaxError as error:
-            return str(error.message).splitlines()[0]
         except (SyntaxError, ValueError, RecursionError) as error:
             try:
                 compile(before, "original", "exec", dont_inherit=True)
             except (SyntaxError, ValueError, RecursionError):
-                return ""
+                return _parse_fault(after)
             return str(error)
+    return ""
+
+
+def _parse_fault(text: str) -> str:
+    try:
+        cst.parse_module(text)
+    except cst.ParserSyntaxError as error:
+        return str(error.message).splitlines()[0]
     return ""
 
 

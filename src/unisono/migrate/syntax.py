@@ -19,6 +19,8 @@ from libcst.metadata import (
 
 from unisono.migrate.edits import Span
 
+_WHITE_SPACE = {cst.SimpleWhitespace, cst.ParenthesizedWhitespace, cst.TrailingWhitespace, cst.EmptyLine}
+
 
 class ModuleView:
     """A module parsed once. Positions are byte offsets into the UTF-8 form of the source.
@@ -51,7 +53,7 @@ class ModuleView:
             self.nodes.append(node)
             children = node.children
             for child in reversed(children):
-                if isinstance(child, cst.BaseParenthesizableWhitespace | cst.TrailingWhitespace | cst.EmptyLine):
+                if type(child) in _WHITE_SPACE:
                     continue
                 self._parents[child] = node
                 pending.append(child)
