@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# ResNet-50 on ImageNet, the whole schedule on 1 device.
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=../common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
+# shellcheck disable=SC2034  # read by common.sh
+recipe=resnet50_imagenet network=ResNet50_for_PyTorch kind=acc devices=1 replicas=1 batch_size=512 length='--epochs 90'
+run_training "$@"

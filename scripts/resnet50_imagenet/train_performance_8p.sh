@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# ResNet-50 on ImageNet, 100 steps on 8 devices for speed.
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=../common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
+# shellcheck disable=SC2034  # read by common.sh
+recipe=resnet50_imagenet network=ResNet50_for_PyTorch kind=perf devices=8 replicas=8 batch_size=4096 length='--steps 100'
+run_training "$@"
