@@ -63,11 +63,9 @@ def test_the_migrated_script_trains_on_simulated_npus(name: str, target: str) ->
     if not simulator_is_there():
         pytest.skip("the simulated NPU is not part of this checkout")
     command, devices = COMMANDS[name]
-    done = subprocess.run(
-        [sys.executable, "-m", "unisono", "migrate", "--to", target, "--try", command]
-        + ["--devices", str(devices), str(SCRIPTS / f"{name}.py")],
-        capture_output=True, text=True, timeout=110, check=False,
-    )  # fmt: skip
+    options = ["--to", target, "--try", command, "--devices", str(devices)]
+    arguments = [sys.executable, "-m", "unisono", "migrate", *options, str(SCRIPTS / f"{name}.py")]
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=110, check=False)
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     assert "nothing touched CUDA" in done.stdout
 
