@@ -21,8 +21,8 @@ from unisono.job.control import Beat, read_beats, read_failures, record_failure
 if TYPE_CHECKING:
     from unisono.job.launch import LaunchRequest
 
-# Starting (imports, compiling kernels for the first step) may take this many times longer than a step may.
-_START_PATIENCE = 5
+# Starting (imports, reading data, compiling kernels for the first step) may take this long whatever a step may.
+_START_PATIENCE_S = 600.0
 _LOOK_EVERY_S = 0.5
 
 
@@ -113,7 +113,8 @@ class WatchfulAgent(LocalElasticAgent):
         beats = read_beats(self._control)
         if len(beats) < len(worker_group.workers):
             return
-        patience = self._hang_timeout_s * (_START_PATIENCE if all(beat.step == 0 for beat in beats) else 1)
+        starting = all(beat.step == 0 for beat in beats)
+        patience = max(self._hang_timeout_s, _START_PATIENCE_S) if starting else self._hang_timeout_s
         if min(beat.seconds_ago for beat in beats) < patience:
             return
         culprit = min(beats, key=lambda beat: (*beat.progress, -beat.seconds_ago))
