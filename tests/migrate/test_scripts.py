@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -37,3 +39,28 @@ def test_lines_without_a_label_keep_their_text(script: Path) -> None:
     for line in before.splitlines():
         if "#:" not in line and "scaled_loss" not in line:
             assert line.strip() in after
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["cifar_flat.py"],
+        ["apex_amp_distributed.py", "--local_rank", "0", "--clip"],
+        ["metric_logger.py", "--amp"],
+        ["gpt_globals.py"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_the_portable_script_trains_where_there_is_no_accelerator(arguments: list[str], tmp_path: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1"}
+    script = HERE / "scripts" / "after_portable" / arguments[0]
+    command = [sys.executable, str(script), *arguments[1:]]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=110, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "loss" in done.stdout.lower() or "trained on cpu" in done.stdout

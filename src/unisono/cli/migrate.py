@@ -224,7 +224,7 @@ def _print_findings(results: Sequence[FileResult], everything: bool, out: object
                 if finding.hint
                 else str(finding.fix_kind)
             )
-            advice = f". Write: {finding.advice}" if finding.advice else ""
+            advice = f". Advice: {finding.advice}" if finding.advice else ""
             show(f"{finding.path}:{finding.line}:{finding.column}: {finding.code} [{state}] {finding.why}{advice}")
 
 

@@ -130,7 +130,7 @@ def as_markdown(results: Sequence[FileResult], options: Options, command: str) -
         for title, found in sections(result.findings):
             out += ["", f"### {title}", ""]
             for finding in found:
-                advice = f" **Write:** {finding.advice}." if finding.advice else ""
+                advice = f" **Advice:** {finding.advice}." if finding.advice else ""
                 code = finding.excerpt.replace("`", "'")
                 out.append(f"- line {finding.line}, {finding.code}: `{code}` - {finding.why}.{advice}")
     return "\n".join(out) + "\n"

@@ -96,7 +96,7 @@ def _file(result: FileResult) -> str:
 
 def _finding(finding: Finding, mark: str) -> str:
     source = f'<code class="src">{escape(finding.excerpt)}</code>' if finding.excerpt else ""
-    advice = f"<div>Write: {escape(finding.advice)}</div>" if finding.advice else ""
+    advice = f"<div>Advice: {escape(finding.advice)}</div>" if finding.advice else ""
     place = f'<span class="badge">{finding.code}</span> <span class="soft">line {finding.line}</span>'
     return f'<li class="{mark}">{place} {escape(finding.why)}{source}{advice}</li>'
 
