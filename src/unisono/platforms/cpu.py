@@ -25,7 +25,9 @@ class CpuPlatform:
         overflow="inf_nan",
         channels_last=True,
         pinned_memory=False,
-        torch_fused_optimizers=True,
+        # They round the last few elements of a tensor (those that fill no vector register) unlike the plain rule, which
+        # is what simulated NPUs compute; the plain loop costs under 1 % of a step more.
+        torch_fused_optimizers=False,
         reads_are_free=True,
         worker_start_method="fork",
     )

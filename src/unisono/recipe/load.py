@@ -182,11 +182,11 @@ def _as_user_error(error: ValidationError, path: Path, overridden: Iterable[str]
     location = _without_union_tag(first["loc"])
     dotted = ".".join(str(part) for part in location)
     from_command = any(f"{dotted}.".startswith(f"{key}.") for key in overridden)
-    place = "the command line" if from_command else path.name
+    place = "on the command line" if from_command else f"in {path.name}"
     if first["type"] == "extra_forbidden":
         section = _section_at(location[:-1])
         known = list(section.model_fields) if section else list(Recipe.model_fields)
-        return UserError.unknown("R104", f"recipe key in {place}:", dotted.rpartition(".")[2], known)
+        return UserError.unknown("R104", f"recipe key {place}:", dotted.rpartition(".")[2], known)
     if first["type"] == "missing":
         return UserError("R105", f"{path.name} lacks {dotted}", "a recipe cannot do without it", f"add {dotted} = ...")
     message = first["msg"].removeprefix("Value error, ")
@@ -194,7 +194,7 @@ def _as_user_error(error: ValidationError, path: Path, overridden: Iterable[str]
     shown = "" if isinstance(value, dict) else f" = {value!r}"
     return UserError(
         "R105",
-        f"{dotted or 'recipe'}{shown} in {place} is not allowed",
+        f"{dotted or 'recipe'}{shown} {place} is not allowed",
         message,
         f"correct {dotted or 'the recipe'}; `unisono recipes --schema` explains every key",
     )

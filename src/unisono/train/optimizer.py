@@ -21,7 +21,8 @@ def build_optimizer(
     """The optimizer of a recipe over the model's parameters.
 
     Args:
-        fused: the platform's own fused optimizers by recipe name; they take torch's arguments.
+        fused: the platform's own fused optimizers by recipe name; they take torch's arguments. Used where their rule
+            is the recipe's.
         torch_fused: torch's `fused=True` kernels run on this platform.
     """
     built = _build(model, recipe, fused, torch_fused)
@@ -33,8 +34,11 @@ def _build(
     model: nn.Module, recipe: OptimizerRecipe, fused: Mapping[str, type[torch.optim.Optimizer]], torch_fused: bool
 ) -> torch.optim.Optimizer:
     groups, settings = parameter_groups(model, recipe), _settings(recipe)
-    if recipe.name in fused:
-        return fused[recipe.name](groups, **settings)
+    # torch_npu's fused LAMB corrects no bias and caps the weights' norm at 10: another rule under the same name.
+    if recipe.name in fused and recipe.name != "lamb":
+        built = fused[recipe.name](groups, **settings)
+        _OwnGradients(built)
+        return built
     # Without a fused kernel torch and timm take foreach kernels on accelerators and a loop over tensors on CPUs, where
     # foreach only adds temporaries. One step of resnet50_cifar on one thread of an AMD EPYC, loop / foreach / fused:
     # SGD 31 / 42 / 21 ms, AdamW 95 / 120 / 28 ms, RMSprop 95 / 183 ms, LARS 48 / 54 ms, LAMB 149 / 193 ms.
@@ -67,6 +71,39 @@ def _lay_out_like_parameters(optimizer: torch.optim.Optimizer) -> None:
         for key, value in state.items():
             if isinstance(value, torch.Tensor) and value.shape == parameter.shape:
                 state[key] = torch.empty_like(parameter, dtype=value.dtype).copy_(value)
+
+
+class _OwnGradients:
+    """Lends a vendor's fused optimizer gradients with memory of their own, the same tensors at every step.
+
+    At its first step such an optimizer joins all weights, and all gradients, into one block of memory each, and from
+    then on reads that block alone. Our gradients are views into the reduction's buckets, set anew at every step: the
+    block would keep the first step's, and joining would take the buckets away from the reduction. The price is one
+    copy of the gradients a step. Source: torch_npu/optim/npu_fused_optim_base.py and utils/combine_tensors.py.
+    """
+
+    def __init__(self, optimizer: torch.optim.Optimizer) -> None:
+        self._own: dict[torch.Tensor, torch.Tensor] = {}
+        self._lent: list[tuple[torch.Tensor, torch.Tensor]] = []
+        optimizer.register_step_pre_hook(self._lend)
+        optimizer.register_step_post_hook(self._take_back)
+
+    @torch.no_grad()
+    def _lend(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        parameters = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        self._lent = [(p, p.grad) for p in parameters]
+        for p in parameters:
+            if p not in self._own:
+                self._own[p] = torch.empty_like(p)
+        own = [self._own[p] for p in parameters]
+        torch._foreach_copy_(own, [gradient for _, gradient in self._lent])
+        for p, gradient in zip(parameters, own, strict=True):
+            p.grad = gradient
+
+    def _take_back(self, *_: Any) -> None:
+        for p, gradient in self._lent:
+            p.grad = gradient
+        self._lent = []
 
 
 def parameter_groups(model: nn.Module, recipe: OptimizerRecipe) -> list[dict[str, Any]]:

@@ -105,7 +105,7 @@ def test_a_mistake_is_told_by_its_key(override: str, code: str, words: str, smal
 
 
 def test_a_mistake_names_the_place_it_is_in(small: str) -> None:
-    assert "the command line" in refused(small, "seed=-1").what
+    assert "on the command line" in refused(small, "seed=-1").what
     Path(small).write_text("seed = -1\n" + SMALL, encoding="utf-8")
     assert "small.toml" in refused(small).what
 

@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import nn
 
+from unisono.platforms.cpu import CpuPlatform
 from unisono.recipe.schema import OptimizerRecipe
 from unisono.train.optimizer import build_optimizer, parameter_groups
 
@@ -188,6 +189,72 @@ def test_a_platforms_own_fused_optimizer_is_taken_with_torchs_arguments() -> Non
     assert type(optimizer) is NpuFusedRMSprop
     group = optimizer.param_groups[0]
     assert (group["alpha"], group["eps"], group["momentum"], group["weight_decay"]) == (0.9, 0.01, 0.9, 0.01)
+
+
+class JoiningSGD(torch.optim.SGD):
+    """Plain SGD that keeps its memory as torch_npu's fused optimizers do: joined at the first step, and read there alone."""
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:
+        parameters = [p for group in self.param_groups for p in group["params"]]
+        if not hasattr(self, "joined"):
+            gradients = [p.grad for p in parameters]
+            self.joined = [join(parameters), join(gradients)]
+        weights, slopes = self.joined
+        assert weights.shape == slopes.shape, "a gradient shares memory with others"
+        weights.add_(slopes, alpha=-self.param_groups[0]["lr"])
+
+
+def join(tensors: list[torch.Tensor]) -> torch.Tensor:
+    """Move tensors into one block, each with the whole storage it lies in, and point them there."""
+    block = torch.zeros(sum(t.untyped_storage().size() // 4 for t in tensors))
+    first = 0
+    for t in tensors:
+        values, strides, size = t.detach().clone(), t.stride(), t.untyped_storage().size() // 4
+        t.data = block.as_strided(t.shape, strides, first)
+        t.data.copy_(values)
+        first += size
+    return block
+
+
+def test_a_fused_optimizer_that_joins_memory_follows_gradients_that_are_views_set_anew() -> None:
+    joined, loose = model(), model()
+    settings = recipe("sgd", momentum=0.0, weight_decay=0.0)
+    fused = build_optimizer(joined, settings, fused={"sgd": JoiningSGD}, torch_fused=False)
+    usual = build(loose, settings)
+    for step in range(4):
+        bucket = torch.randn(sum(p.numel() for p in joined.parameters()), generator=torch.Generator().manual_seed(step))
+        before, first = bucket.clone(), 0
+        for mine, other in zip(joined.parameters(), loose.parameters(), strict=True):
+            view = bucket.as_strided(mine.shape, mine.stride(), first)
+            first += mine.numel()
+            mine.grad, other.grad = view, torch.empty_like(other).copy_(view)
+        views = [p.grad for p in joined.parameters()]
+        fused.step()
+        usual.step()
+        assert torch.equal(bucket, before)
+        assert all(p.grad is view for p, view in zip(joined.parameters(), views, strict=True))
+    assert torch.equal(weights(joined), weights(loose))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_cpus_optimizer_gives_the_bits_of_the_plain_loop_over_elements(name: str) -> None:
+    usual, looped = model(), model()
+    fused = CpuPlatform.capabilities.torch_fused_optimizers
+    train(usual, build(usual, recipe(name), torch_fused=fused), 0, 5)
+    plain_loop = build(looped, recipe(name), torch_fused=False)
+    for group in plain_loop.param_groups:
+        group["foreach"] = False
+    train(looped, plain_loop, 0, 5)
+    assert torch.equal(weights(usual), weights(looped))
+
+
+def test_a_fused_lamb_of_another_rule_is_not_taken() -> None:
+    class NpuFusedLamb(torch.optim.SGD):
+        pass
+
+    optimizer = build_optimizer(model(), recipe("lamb"), fused={"lamb": NpuFusedLamb}, torch_fused=False)
+    assert type(optimizer).__module__.startswith("timm.")
 
 
 @pytest.mark.parametrize("name", NAMES)
