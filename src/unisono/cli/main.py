@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from unisono import __version__
-from unisono.cli import compare, data, evaluate, explain, migrate, plan, recipes, render, train, verify
+from unisono.cli import compare, data, evaluate, explain, migrate, plan, recipes, render, simulate, train, verify
 from unisono.errors import ExitCode, UserError
 
 app = typer.Typer(
@@ -49,6 +49,7 @@ SUBCOMMANDS: tuple[ModuleType, ...] = (
     verify,
     compare,
     migrate,
+    simulate,
     explain,
 )
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
-import torch
+# `import torch` would load this package again, by its entry point, before it is complete.
+ORG_AUTOLOAD = os.environ.get("TORCH_DEVICE_BACKEND_AUTOLOAD", "1")
+os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
+import torch  # noqa: E402  # with the switch off
 
-from torch_npu import _runtime
-from torch_npu._missing import ModuleNotSimulatedError, NotSimulatedError, missing_names, report_missing_modules
+os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = ORG_AUTOLOAD
+
+from torch_npu import _runtime, _printing  # noqa: E402
+from torch_npu._missing import ModuleNotSimulatedError, NotSimulatedError, missing_names, report_missing_modules  # noqa: E402
 
 is_simulated = True
 simulator_settings = _runtime.settings
 unsupported_dtype = [torch.quint8, torch.quint4x2, torch.quint2x4, torch.qint32, torch.qint8]
-ORG_AUTOLOAD = "1"
 
 _runtime.take_backend_slot()
 report_missing_modules()
@@ -48,6 +53,7 @@ from torch_npu._operators import get_npu_format  # noqa: E402
 from torch_npu.version import __version__  # noqa: E402
 
 distributed.register_backend()
+_printing.print_in_float32()
 _faults.plan(_runtime.settings)
 
 __all__ = [
