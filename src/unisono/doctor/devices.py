@@ -1,0 +1,183 @@
+"""Devices: are they there, healthy, cool, free, and all of them visible."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from unisono.doctor.commands import run
+from unisono.doctor.finding import Finding, fail, ok, skip, unknown, warn
+from unisono.doctor.npu_smi import NpuInfo, parse_npu_smi
+
+_HOT_C = 85
+# Firmware and the driver keep a few GiB; a free 64 GiB card shows about 3.4 GiB.
+_FREE_SHARE = 0.12
+
+
+def check_npus() -> Iterator[Finding]:
+    """H130-H135: npu-smi's table."""
+    output = run(["npu-smi", "info"], 20)
+    if not output.found:
+        yield skip("H130", "NPUs", "no npu-smi here")
+        return
+    if output.timed_out:
+        yield fail(
+            "H130",
+            "npu-smi does not answer",
+            output.text,
+            "a card or the driver hangs: look at dmesg, then reboot or reset the card",
+        )
+        return
+    info = parse_npu_smi(output.text)
+    if not info.chips:
+        yield fail(
+            "H130",
+            "npu-smi lists no NPU",
+            _first_line(output.text),
+            "check driver and permissions (group HwHiAiUser); in a container map /dev/davinci*, davinci_manager, devmm_svm, hisi_hdc",
+        )
+        return
+    names = sorted({chip.name for chip in info.chips})
+    yield ok("H130", f"{len(info.chips)} NPU chips ({', '.join(names)})", f"npu-smi {info.version}")
+    yield _health(info)
+    yield _temperature(info)
+    yield _leftovers(info)
+    yield _visible(info)
+
+
+def _health(info: NpuInfo) -> Finding:
+    ill = [
+        f"NPU {chip.card} chip {chip.chip}: {chip.health or 'no word'}" for chip in info.chips if chip.health != "OK"
+    ]
+    if not ill:
+        return ok("H131", "all chips are healthy")
+    card = next(chip.card for chip in info.chips if chip.health != "OK")
+    serious = any(chip.health in ("Alarm", "Critical", "Offline") for chip in info.chips)
+    make = fail if serious else warn
+    return make(
+        "H131",
+        "a chip is not healthy",
+        "; ".join(ill),
+        "read its error codes, reset the card when idle, else have it replaced",
+        f"npu-smi info -t health -i {card}",
+    )
+
+
+def _temperature(info: NpuInfo) -> Finding:
+    known = [chip for chip in info.chips if chip.temperature_c is not None]
+    if not known:
+        return unknown("H132", "temperature not shown")
+    hottest = max(known, key=lambda chip: chip.temperature_c or 0)
+    text = f"NPU {hottest.card}: {hottest.temperature_c} C"
+    if (hottest.temperature_c or 0) >= _HOT_C:
+        return warn("H132", "a chip is hot and will slow down", text, "check fans and air flow")
+    return ok("H132", "temperatures are fine", f"hottest {text}")
+
+
+def _leftovers(info: NpuInfo) -> Finding:
+    if info.processes:
+        held = ", ".join(f"{p.name} (pid {p.pid}) on NPU {p.card}" for p in info.processes[:6])
+        pids = " ".join(str(pid) for pid in sorted({p.pid for p in info.processes}))
+        return warn(
+            "H133",
+            f"{len(info.processes)} processes hold chips",
+            held,
+            "end them if they are left over, and wait ten seconds",
+            f"kill {pids}",
+        )
+    full = [
+        chip
+        for chip in info.chips
+        if chip.memory_used_mb is not None
+        and chip.memory_total_mb
+        and chip.memory_used_mb / chip.memory_total_mb > _FREE_SHARE
+    ]
+    if full:
+        text = ", ".join(f"NPU {chip.card}: {chip.memory_used_mb} of {chip.memory_total_mb} MB" for chip in full[:6])
+        return warn(
+            "H133",
+            "memory in use and no process shown",
+            text,
+            "another container may hold the card; ask npu-smi on the host",
+        )
+    return ok("H133", "no process holds a chip")
+
+
+def _visible(info: NpuInfo) -> Finding:
+    asked = os.environ.get("ASCEND_RT_VISIBLE_DEVICES")
+    if asked is None:
+        return ok("H134", "all chips are visible to this process")
+    numbers = [part.strip() for part in asked.split(",")]
+    if not all(part.isdigit() for part in numbers) or len(set(numbers)) != len(numbers):
+        return fail(
+            "H134",
+            "ASCEND_RT_VISIBLE_DEVICES is malformed",
+            asked,
+            "write device numbers once each, such as 0,1,2,3",
+            "unset ASCEND_RT_VISIBLE_DEVICES",
+        )
+    if any(int(part) >= len(info.chips) for part in numbers):
+        return fail(
+            "H134",
+            "ASCEND_RT_VISIBLE_DEVICES names chips that are not here",
+            f"{asked} with {len(info.chips)} chips",
+            f"use numbers below {len(info.chips)}",
+            "unset ASCEND_RT_VISIBLE_DEVICES",
+        )
+    if numbers != sorted(numbers, key=int):
+        return warn(
+            "H134",
+            "ASCEND_RT_VISIBLE_DEVICES is not in order",
+            asked,
+            "numbers after the first that falls are ignored; write them rising",
+        )
+    return ok("H134", f"{len(numbers)} of {len(info.chips)} chips are visible", f"ASCEND_RT_VISIBLE_DEVICES={asked}")
+
+
+def check_gpus() -> Iterator[Finding]:
+    """H140-H142: nvidia-smi."""
+    query = "index,name,temperature.gpu,memory.used,memory.total"
+    output = run(["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader,nounits"], 20)
+    if not output.found:
+        yield skip("H140", "GPUs", "no nvidia-smi here")
+        return
+    rows = [
+        [cell.strip() for cell in line.split(",")]
+        for line in output.text.splitlines()
+        if line.count(",") == query.count(",")
+    ]
+    if output.code or not rows:
+        yield fail(
+            "H140",
+            "nvidia-smi shows no GPU",
+            _first_line(output.text),
+            "install or reload the NVIDIA driver; in a container start with --gpus all",
+        )
+        return
+    yield ok("H140", f"{len(rows)} GPUs ({', '.join(sorted({row[1] for row in rows}))})")
+    hot = [f"GPU {row[0]}: {row[2]} C" for row in rows if row[2].isdigit() and int(row[2]) >= _HOT_C]
+    yield (
+        warn("H141", "a GPU is hot and will slow down", ", ".join(hot), "check fans and air flow")
+        if hot
+        else ok("H141", "temperatures are fine")
+    )
+    used = [
+        f"GPU {row[0]}: {row[3]} of {row[4]} MiB"
+        for row in rows
+        if row[3].isdigit() and row[4].isdigit() and int(row[3]) > 0.1 * int(row[4])
+    ]
+    yield (
+        warn(
+            "H142",
+            "GPU memory is in use",
+            ", ".join(used),
+            "end other processes",
+            "nvidia-smi --query-compute-apps=pid,name --format=csv",
+        )
+        if used
+        else ok("H142", "GPUs are free")
+    )
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip() for line in text.splitlines() if line.strip()), "no output")

@@ -1,0 +1,202 @@
+"""Environment variables: set_env.sh, contradictions, time-outs out of order."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from unisono.doctor.finding import Finding, fail, ok, skip, warn
+
+# Defaults in seconds. Sources: torch_npu's and HCCL's documentation of environment variables; ProcessGroupHCCL's limit.
+_CONNECT_DEFAULT, _EXEC_DEFAULT, _EVENT_DEFAULT = 120, 1836, 1868
+_SET_ENV = (
+    "/usr/local/Ascend/cann/set_env.sh",
+    "/usr/local/Ascend/ascend-toolkit/set_env.sh",
+    "/usr/local/Ascend/nnae/set_env.sh",
+)
+
+
+def check_environment(env: Mapping[str, str] | None = None) -> Iterator[Finding]:
+    """H110-H118."""
+    env = os.environ if env is None else env
+    yield _set_env(env)
+    yield _timeouts(env)
+    yield _allocators(env)
+    yield _interfaces(env)
+    yield _ports(env)
+    yield from _habits(env)
+    yield _ranks(env)
+
+
+def _set_env(env: Mapping[str, str]) -> Finding:
+    scripts = [path for path in _SET_ENV if Path(path).is_file()]
+    if env.get("ASCEND_TOOLKIT_HOME") or env.get("ASCEND_HOME_PATH"):
+        home = Path(env.get("ASCEND_TOOLKIT_HOME") or env["ASCEND_HOME_PATH"])
+        if home.is_dir():
+            return ok("H110", "CANN's environment is set", str(home))
+        return fail(
+            "H110",
+            "CANN's environment leads nowhere",
+            f"{home} is no folder",
+            "source the set_env.sh of the CANN that is installed",
+            f"source {scripts[0]}" if scripts else "",
+        )
+    if scripts:
+        return fail(
+            "H110",
+            "set_env.sh was not sourced in this shell",
+            "ASCEND_TOOLKIT_HOME is not set",
+            "source it, and put the line into your shell's start file",
+            f"source {scripts[0]}",
+        )
+    return skip("H110", "CANN's environment", "no CANN here")
+
+
+def _timeouts(env: Mapping[str, str]) -> Finding:
+    names = ("HCCL_CONNECT_TIMEOUT", "HCCL_EXEC_TIMEOUT", "HCCL_EVENT_TIMEOUT")
+    if not any(env.get(name) for name in names):
+        return skip("H111", "HCCL time-outs", "none set; the defaults are in order")
+    try:
+        connect, execute, event = (
+            int(env.get(name) or default)
+            for name, default in zip(names, (_CONNECT_DEFAULT, _EXEC_DEFAULT, _EVENT_DEFAULT), strict=True)
+        )
+    except ValueError:
+        return fail(
+            "H111",
+            "an HCCL time-out is no number",
+            ", ".join(f"{name}={env[name]}" for name in names if env.get(name)),
+            "write whole seconds",
+            "unset " + " ".join(names),
+        )
+    evidence = f"connect {connect} s, execute {execute} s, event {event} s"
+    if not 120 <= connect <= 7200:
+        return fail(
+            "H111",
+            "HCCL_CONNECT_TIMEOUT is out of range",
+            evidence,
+            "it is 120 to 7200",
+            "export HCCL_CONNECT_TIMEOUT=600",
+        )
+    if not connect < execute < event and execute != 0:
+        return warn(
+            "H111",
+            "HCCL time-outs are out of order",
+            evidence,
+            "keep connect < execute < event, so that the error names the cause",
+            f"export HCCL_EXEC_TIMEOUT={max(execute, connect + 60)} HCCL_EVENT_TIMEOUT={max(execute, connect + 60) + 60}",
+        )
+    return ok("H111", "HCCL time-outs are in order", evidence)
+
+
+def _allocators(env: Mapping[str, str]) -> Finding:
+    both = [name for name in ("PYTORCH_NPU_ALLOC_CONF", "PYTORCH_ALLOC_CONF") if env.get(name)]
+    if len(both) == 2:
+        return fail(
+            "H112",
+            "two allocator variables are set",
+            " and ".join(both),
+            "torch_npu takes one of them and refuses both",
+            "unset PYTORCH_ALLOC_CONF",
+        )
+    conf = env.get("PYTORCH_NPU_ALLOC_CONF", "")
+    if "expandable_segments:True" in conf.replace(" ", "") and (
+        "max_split_size_mb" in conf or "garbage_collection_threshold" in conf
+    ):
+        return fail(
+            "H112",
+            "allocator options exclude each other",
+            conf,
+            "expandable_segments goes without max_split_size_mb and garbage_collection_threshold",
+            "export PYTORCH_NPU_ALLOC_CONF=expandable_segments:True",
+        )
+    return ok("H112", "allocator settings agree", conf)
+
+
+def _interfaces(env: Mapping[str, str]) -> Finding:
+    name = env.get("HCCL_SOCKET_IFNAME") or env.get("GLOO_SOCKET_IFNAME") or env.get("NCCL_SOCKET_IFNAME")
+    address = env.get("HCCL_IF_IP")
+    if env.get("HCCL_IF_IP") and env.get("HCCL_SOCKET_IFNAME"):
+        return warn(
+            "H113",
+            "HCCL_IF_IP and HCCL_SOCKET_IFNAME are both set",
+            f"{address}, {name}",
+            "HCCL_IF_IP wins; unset one",
+            "unset HCCL_SOCKET_IFNAME",
+        )
+    wanted = (name or "").lstrip("^=").split(",")[0]
+    try:
+        there = os.listdir("/sys/class/net")
+    except OSError:
+        there = []
+    if wanted and there and not (name or "").startswith("^") and not any(card.startswith(wanted) for card in there):
+        return fail(
+            "H113",
+            "the network card named is not here",
+            f"{wanted}; here: {', '.join(sorted(there))}",
+            "name one that is",
+            f"export HCCL_SOCKET_IFNAME={next((c for c in sorted(there) if c != 'lo'), 'lo')}",
+        )
+    return ok("H113", "network card settings agree", name or address or "")
+
+
+def _ports(env: Mapping[str, str]) -> Finding:
+    text = env.get("HCCL_IF_BASE_PORT")
+    if not text:
+        return skip("H114", "HCCL_IF_BASE_PORT", "not set; 60000 to 60031 are used")
+    if not text.isdigit() or not 1024 <= int(text) <= 65520:
+        return fail("H114", "HCCL_IF_BASE_PORT is out of range", text, "it is 1024 to 65520", "unset HCCL_IF_BASE_PORT")
+    return ok("H114", f"HCCL_IF_BASE_PORT {text}")
+
+
+def _habits(env: Mapping[str, str]) -> Iterator[Finding]:
+    if env.get("ASCEND_LAUNCH_BLOCKING") == "1":
+        yield warn(
+            "H115",
+            "ASCEND_LAUNCH_BLOCKING=1 slows every operator",
+            "meant for finding a fault",
+            "unset it for real runs",
+            "unset ASCEND_LAUNCH_BLOCKING",
+        )
+    if env.get("CUDA_LAUNCH_BLOCKING") == "1":
+        yield warn(
+            "H115",
+            "CUDA_LAUNCH_BLOCKING=1 slows every kernel",
+            "meant for finding a fault",
+            "unset it for real runs",
+            "unset CUDA_LAUNCH_BLOCKING",
+        )
+    if env.get("ASCEND_GLOBAL_LOG_LEVEL") in ("0", "1"):
+        yield warn(
+            "H116",
+            "CANN logs much",
+            f"ASCEND_GLOBAL_LOG_LEVEL={env['ASCEND_GLOBAL_LOG_LEVEL']}",
+            "3 (errors) is enough for training",
+            "export ASCEND_GLOBAL_LOG_LEVEL=3",
+        )
+    if env.get("HCCL_WHITELIST_DISABLE") == "0" and not env.get("HCCL_WHITELIST_FILE"):
+        yield fail(
+            "H117",
+            "HCCL's white list is on and there is none",
+            "HCCL_WHITELIST_DISABLE=0 without HCCL_WHITELIST_FILE",
+            "switch it off or give the file",
+            "export HCCL_WHITELIST_DISABLE=1",
+        )
+    if env.get("TASK_QUEUE_ENABLE") == "0":
+        yield warn(
+            "H116", "TASK_QUEUE_ENABLE=0 slows launching", "the default is 1", "unset it", "unset TASK_QUEUE_ENABLE"
+        )
+
+
+def _ranks(env: Mapping[str, str]) -> Finding:
+    present = [name for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK") if env.get(name)]
+    if present and len(present) < 3:
+        return fail(
+            "H118",
+            "rank variables are half set",
+            ", ".join(f"{name}={env[name]}" for name in present),
+            "unset them, or start through a launcher",
+            "unset " + " ".join(present),
+        )
+    return ok("H118", "rank variables are whole or absent")

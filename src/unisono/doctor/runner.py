@@ -1,0 +1,98 @@
+"""Runs themes of checks: each on its own, a crash in one is a finding and not the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from unisono.doctor.dataset import check_dataset
+from unisono.doctor.devices import check_gpus, check_npus
+from unisono.doctor.environment import check_environment
+from unisono.doctor.finding import Finding, unknown
+from unisono.doctor.host import check_host
+from unisono.doctor.libraries import check_libraries
+from unisono.doctor.network import check_clock, check_network, parse_hccn_conf
+from unisono.doctor.selftest import check_collectives, check_training
+from unisono.doctor.versions import check_versions
+from unisono.errors import UserError
+
+Check = Callable[[], Iterable[Finding]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Examination:
+    """What to look at."""
+
+    devices: int | None = None
+    """Run the collective self-test on so many."""
+    platform: str = "auto"
+    nodes: tuple[str, ...] = ()
+    data_path: Path | None = None
+    run_dir: Path = Path("runs")
+    training: bool = False
+    only: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
+
+
+def themes(examination: Examination) -> dict[str, Sequence[Check]]:
+    """The checks by theme, in order."""
+    cards = sorted(parse_hccn_conf(Path("/etc/hccn.conf")))
+    found: dict[str, Sequence[Check]] = {
+        "versions": [check_versions],
+        "environment": [check_environment],
+        "libraries": [check_libraries],
+        "devices": [check_npus, check_gpus],
+        "network": [lambda: check_network(cards, examination.nodes), check_clock],
+        "host": [lambda: check_host(examination.run_dir, examination.devices or 1)],
+        "data": [lambda: check_dataset(examination.data_path)],
+    }
+    if examination.devices is not None:
+        devices = examination.devices
+        found["collectives"] = [lambda: check_collectives(devices, examination.platform)]
+    if examination.training:
+        found["training"] = [check_training]
+    return found
+
+
+def examine(examination: Examination) -> dict[str, list[Finding]]:
+    """Findings by theme.
+
+    Raises:
+        UserError: H101 is a check; H195 a theme named by --only or --skip that there is not.
+    """
+    all_themes = themes(examination)
+    known = {*all_themes, "collectives", "training"}
+    for name in (*examination.only, *examination.skip):
+        if name not in known:
+            raise UserError.unknown("H195", "theme", name, known)
+    wanted = [
+        name
+        for name in all_themes
+        if (not examination.only or name in examination.only) and name not in examination.skip
+    ]
+    return {name: [finding for check in all_themes[name] for finding in run_check(check)] for name in wanted}
+
+
+def run_check(check: Check) -> list[Finding]:
+    """The findings of one check; what a crash prevented is said, not hidden."""
+    found: list[Finding] = []
+    try:
+        for finding in check():
+            found.append(finding)
+    except Exception as error:  # a check must never end the examination
+        name = getattr(check, "__name__", "check")
+        found.append(
+            unknown(
+                "H199",
+                f"a check could not be finished ({name})",
+                f"{type(error).__name__}: {error}",
+                "please report this line",
+            )
+        )
+    return found
+
+
+def failed(findings: dict[str, list[Finding]]) -> bool:
+    """True when something will not run."""
+    return any(finding.status == "fail" for theme in findings.values() for finding in theme)
