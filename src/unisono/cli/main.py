@@ -10,7 +10,20 @@ from typing import Annotated
 import typer
 
 from unisono import __version__
-from unisono.cli import compare, data, evaluate, explain, migrate, plan, recipes, render, simulate, train, verify
+from unisono.cli import (
+    compare,
+    data,
+    doctor,
+    evaluate,
+    explain,
+    migrate,
+    plan,
+    recipes,
+    render,
+    simulate,
+    train,
+    verify,
+)
 from unisono.errors import ExitCode, UserError
 
 app = typer.Typer(
@@ -50,6 +63,7 @@ SUBCOMMANDS: tuple[ModuleType, ...] = (
     compare,
     migrate,
     simulate,
+    doctor,
     explain,
 )
 

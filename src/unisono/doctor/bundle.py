@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import json
 import os
@@ -51,10 +52,8 @@ def redact(text: str, names: Mapping[str, str] | None = None) -> str:
 def own_names() -> dict[str, str]:
     """Names of this machine and user, and what stands for them."""
     names = {socket.gethostname(): "<host>", socket.gethostname().split(".")[0]: "<host>"}
-    try:
+    with contextlib.suppress(OSError, KeyError):
         names[getpass.getuser()] = "<user>"
-    except (OSError, KeyError):
-        pass
     names.pop("root", None)
     names.pop("localhost", None)
     return names

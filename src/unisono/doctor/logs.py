@@ -27,7 +27,8 @@ _PHASE = re.compile(r"\bin (start|data|forward|backward|reduce|update|evaluate|s
 _WORTH = re.compile(
     r"E[A-Z0-9]\d{4}|ERR\d{5}|rror|RROR|xception|ailed|Fail|imeout|imed out|ignal|SIG|illed|peer|pipe|refused|memory|Memory|MEMORY|NaN|nan|"
     r"[Bb]us|symbol|No space|quota|denied|Read-only|Fault|fault|assert|not (?:found|compiled|set|known|contiguous|finite)|contiguous|fall back|"
-    r"sign of life|injected|EADDRINUSE|in use|GLIBC|CXXABI|No module|central directory|truncated|Ran out|finished reduction|all tensors|socket"
+    r"sign of life|injected|EADDRINUSE|in use|GLIBC|CXXABI|No module|central directory|truncated|Ran out|finished reduction|"
+    r"all tensors|socket"
 )
 _LINE_LIMIT = 4000
 LOG_SUFFIXES = frozenset({".log", ".txt", ".out", ".err", ".json", ""})

@@ -132,7 +132,7 @@ def _driver(cann: str | None) -> Iterator[Finding]:
         yield unknown(
             "H107", "driver and firmware", "the driver names no range of firmware, or firmware has no version file"
         )
-    elif _numbers(low_high[0]) <= _numbers(version_text) <= _numbers(low_high[1]) + (10**6,):
+    elif _numbers(low_high[0]) <= _numbers(version_text) <= (*_numbers(low_high[1]), 10**6):
         yield ok("H107", f"firmware {version_text} fits the driver")
     else:
         yield fail(
