@@ -140,13 +140,23 @@ def _portable(draft: Draft, node: Any, relative: str) -> None:
         )
         return
     text = f"{torch}.{entry.portable}{relative[len(entry.name) :]}"
+    plain = _by_position(draft, node) if entry.portable.startswith("accelerator.") else []
     guard = guarded_statement(draft, node) if relative in NEED_A_DEVICE else None
     if guard is not None:
         start = draft.view.span(guard).start
         inner = f"if {torch}.accelerator.is_available():{draft.view.newline}{draft.view.indent_of(guard)}{draft.view.indent}"
-        draft.change("M201", node, why, (Span(start, start), inner), (draft.view.span(node), text))
+        draft.change("M201", node, why, (Span(start, start), inner), (draft.view.span(node), text), *plain)
     else:
-        draft.replace("M201", node, why, text)
+        draft.change("M201", node, why, (draft.view.span(node), text), *plain)
+
+
+def _by_position(draft: Draft, node: Any) -> list[tuple[Span, str]]:
+    """torch.accelerator takes the device by position only."""
+    call = draft.view.parent(node)
+    if not isinstance(call, cst.Call) or call.func is not node or len(call.args) != 1 or call.args[0].keyword is None:
+        return []
+    argument = call.args[0]
+    return [(Span(draft.view.span(argument).start, draft.view.outer_span(argument.value).start), "")]
 
 
 def _typed_advice(relative: str) -> str:

@@ -39,7 +39,7 @@ class PrefetchLoader:
                 images = images.to(device=self.device, non_blocking=True)
                 target = target.to(device=self.device, non_blocking=True)
             if stream is not None:
-                torch.accelerator.current_stream(device=self.device).wait_stream(stream)  #: M201
+                torch.accelerator.current_stream(self.device).wait_stream(stream)  #: M201
             yield images, target
 
 
