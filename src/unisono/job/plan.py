@@ -27,7 +27,9 @@ class Job:
     steps_per_epoch: int
     total_steps: int
     evaluate_every_steps: int
+    """0 for never."""
     checkpoint_every_steps: int
+    """0 for the last step alone."""
     peak_learning_rate: float
     learning_rate_reason: str
     """The arithmetic behind the rate, in words."""
@@ -60,8 +62,8 @@ class Job:
             f"{epochs:g} epochs x {self.steps_per_epoch} = {self.total_steps} steps, {images_seen:,} images seen",
             f"lr {self.peak_learning_rate:g}: {self.learning_rate_reason}; {_schedule_words(recipe)}",
             f"precision {_precision_words(recipe)}, {self.threads} thread{'s' if self.threads > 1 else ''} a process, seed {recipe.seed}",
-            f"evaluation of {self.val_images:,} images every {self.evaluate_every_steps} steps, "
-            f"checkpoint every {self.checkpoint_every_steps} steps, {recipe.checkpoint.keep} kept",
+            f"{_every(self.evaluate_every_steps, f'evaluation of {self.val_images:,} images', 'no evaluation')}, "
+            f"{_every(self.checkpoint_every_steps, 'checkpoint', 'one checkpoint, at the end')}, {recipe.checkpoint.keep} kept",
         ]
 
 
@@ -108,8 +110,8 @@ def plan(
         val_images=val_images,
         steps_per_epoch=steps_per_epoch,
         total_steps=total_steps,
-        evaluate_every_steps=max(1, evaluate_every),
-        checkpoint_every_steps=max(1, checkpoint_every),
+        evaluate_every_steps=evaluate_every,
+        checkpoint_every_steps=checkpoint_every,
         peak_learning_rate=rate,
         learning_rate_reason=reason,
     )
@@ -159,6 +161,10 @@ def _schedule_words(recipe: Recipe) -> str:
         "cosine": f"cosine to {schedule.final_factor:g} of it",
     }[schedule.name]
     return shape if schedule.lr_warmup.count == 0 else f"warm-up over {schedule.lr_warmup}, then {shape}"
+
+
+def _every(steps: int, what: str, never: str) -> str:
+    return f"{what} every {steps} steps" if steps else never
 
 
 def _precision_words(recipe: Recipe) -> str:

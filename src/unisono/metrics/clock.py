@@ -19,6 +19,8 @@ class TrainingClock:
     def __init__(self, synchronize: Callable[[], None], timing_warmup_steps: int = 5) -> None:
         self._synchronize = synchronize
         self._warmup_left = timing_warmup_steps
+        self.on_warm: Callable[[], None] = lambda: None
+        """Called once the first steps are over."""
         self._resumed: float | None = None
         self._first_step_at: float | None = None
         self.created = time.perf_counter()
@@ -42,6 +44,7 @@ class TrainingClock:
             self._warmup_left -= 1
             if self._warmup_left == 0:
                 self._restart()
+                self.on_warm()
             return
         self._stretch_steps += 1
 

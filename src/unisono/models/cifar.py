@@ -28,7 +28,7 @@ def resnet_with_cifar_stem(depth: int) -> Builder:
     block, layers = {18: (BasicBlock, [2, 2, 2, 2]), 50: (Bottleneck, [3, 4, 6, 3])}[depth]
 
     def build(*, num_classes: int, channels: int, image_size: int) -> nn.Module:
-        model: nn.Module = ResNet(block, layers, num_classes=num_classes)
+        model: nn.Module = ResNet(block, layers, num_classes=num_classes, zero_init_residual=depth >= 50)
         model.conv1 = nn.Conv2d(channels, 64, kernel_size=3, stride=1, padding=1, bias=False)
         nn.init.kaiming_normal_(model.conv1.weight, mode="fan_out", nonlinearity="relu")
         model.maxpool = nn.Identity()

@@ -32,6 +32,8 @@ from unisono.train.trainer import Trainer
 
 log = logging.getLogger(__name__)
 
+_TRAINING_PHASES = ("data", "forward", "backward", "reduce", "update")
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunRequest:
@@ -92,6 +94,7 @@ def run(request: RunRequest, reporter: Reporter, pulse: Pulse, stop: StopFlag) -
         if trainer.writer is not None and trainer.saver is not None:
             closing.callback(trainer.writer.close)
             closing.callback(trainer.saver.close)
+        trainer.clock.on_warm = pulse.restart_clock
         prepare(trainer, request, folder)
         trainer.fit()
         return conclude(trainer, folder, time.perf_counter() - started)
@@ -173,11 +176,12 @@ def conclude(trainer: Trainer, folder: RunFolder, total_s: float) -> dict[str, A
     """Finish the last write, then sum the run up. Collective."""
     trainer.clock.lap()
     bad_images = sum(gather_objects(trainer.batches.bad_image_count()))
+    phases = gather_objects({phase: trainer.pulse.phase_s[phase] for phase in _TRAINING_PHASES})
     if trainer.saver is None or trainer.writer is None:
         return {"stopped": trainer.stopped}
     trainer.pulse.at("save", trainer.state.position)
     trainer.saver.wait()
-    summary = summarize(trainer, folder, total_s, bad_images)
+    summary = summarize(trainer, folder, total_s, bad_images) | {"phase_s_by_rank": phases}
     trainer.writer.write_json("summary.json", summary)
     trainer.pulse.at("end", trainer.state.position)
     trainer.reporter.finished(summary)

@@ -130,12 +130,12 @@ class Trainer:
         if self.trace or last or state.step % self.record_every == 0:
             self.record(result.losses)
         best = False
-        if last or state.step % job.evaluate_every_steps == 0:
+        if self._is_due(job.evaluate_every_steps):
             before = state.best_step
             if not self.evaluate():
                 return True
             best = state.best_step != before
-        if last or best or state.step % job.checkpoint_every_steps == 0:
+        if last or best or self._is_due(job.checkpoint_every_steps):
             self.save(best=best)
         return (result.stop or state.step == self.stop_after) and not last
 
@@ -241,5 +241,9 @@ class Trainer:
     def _owes_evaluation(self) -> bool:
         """A run that was stopped while evaluating still owes that evaluation."""
         step, evaluations = self.state.step, self.state.evaluations
-        due = step > 0 and (step % self.job.evaluate_every_steps == 0 or step == self.job.total_steps)
+        due = step > 0 and self._is_due(self.job.evaluate_every_steps)
         return due and (not evaluations or evaluations[-1]["step"] != step)
+
+    def _is_due(self, every: int) -> bool:
+        """What happens every so many steps happens at the last one too; every 0 steps is never."""
+        return every > 0 and (self.state.step % every == 0 or self.state.step == self.job.total_steps)
