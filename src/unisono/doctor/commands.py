@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 
@@ -21,14 +24,34 @@ class Output:
 
 
 def run(command: Sequence[str], timeout_s: float = 10.0) -> Output:
-    """Run a command; never raises."""
+    """Run a command to its end or its time limit; never raises. Past the limit its children are ended with it."""
     if shutil.which(command[0]) is None:
         return Output(False)
     try:
-        done = subprocess.run(command, capture_output=True, timeout=timeout_s, stdin=subprocess.DEVNULL)
-    except subprocess.TimeoutExpired:
-        return Output(True, -1, f"no answer within {timeout_s:g} s", timed_out=True)
+        process = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            # A group of its own: the ranks that a launcher started must go with it.
+            start_new_session=True,
+        )
     except OSError as error:
         return Output(True, -1, str(error))
-    text = (done.stdout + done.stderr).decode("utf-8", "replace")
-    return Output(True, done.returncode, text)
+    try:
+        written, errors = process.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        _end(process)
+        return Output(True, -1, f"no answer within {timeout_s:g} s", timed_out=True)
+    except BaseException:  # Ctrl-C goes to this process alone, as the command has a group of its own
+        _end(process)
+        raise
+    return Output(True, process.returncode, (written + errors).decode("utf-8", "replace"))
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    # A command stuck in the driver cannot be ended; leaving it is better than waiting for ever.
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(timeout=2)

@@ -22,6 +22,8 @@ class Finding:
     """One thing to do; empty when there is nothing to do."""
     command: str = ""
     """The remedy as a command, where it is one; printed by --fix, never run."""
+    seconds: float = 0.0
+    """How long the check took; set by the runner."""
 
     def to_plain(self) -> dict[str, Any]:
         """For JSON."""

@@ -44,8 +44,10 @@ class NpuInfo:
 
 
 _VERSION = re.compile(r"Version:\s*([\w.]+)")
-_PAIR = re.compile(r"(\d+)\s*/\s*(\d+)")
-_BUS = re.compile(r"^(?:[0-9A-Fa-f]{4}:)?[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d$|^NA$")
+_PAIR = re.compile(r"([0-9]{1,12})\s*/\s*([0-9]{1,12})")
+_BUS = re.compile(r"^(?:[0-9A-Fa-f]{4}:)?[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9]$")
+_FIRST = re.compile(r"^[0-9]{1,6}\s+\S")
+_SECOND = re.compile(r"^[0-9]{1,6}(?:\s+(?:[0-9]{1,6}|NA|-))?$")
 
 
 def parse_npu_smi(text: str) -> NpuInfo:
@@ -60,32 +62,40 @@ def parse_npu_smi(text: str) -> NpuInfo:
     first: list[str] | None = None
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")] if line.lstrip().startswith("|") else []
-        if len(cells) >= 4 and cells[1].isdigit():
+        if len(cells) >= 4 and _int(cells[1]) is not None:
             process = _process(cells)
             if process is not None:
                 processes.append(process)
-        elif len(cells) == 3 and re.match(r"^\d+\s+\S", cells[0]) and not _BUS.match(cells[1]):
-            first = cells
-        elif len(cells) == 3 and _BUS.match(cells[1]) and re.match(r"^\d+", cells[0]) and first is not None:
-            chips.append(_chip(first, cells))
+        elif len(cells) == 3 and _is_second(cells, first):
+            if first is not None:
+                chips.append(_chip(first, cells))
             first = None
+        elif len(cells) == 3 and _FIRST.match(cells[0]):
+            first = cells
     return NpuInfo(version[1] if version else None, tuple(chips), tuple(processes))
 
 
+def _is_second(cells: list[str], first: list[str] | None) -> bool:
+    """A bus number tells; where it is NA, the health of a card may be NA too, and the order of the rows decides."""
+    if not _SECOND.match(cells[0]):
+        return False
+    return bool(_BUS.match(cells[1])) or (first is not None and cells[1] in ("NA", "-", ""))
+
+
 def _chip(first: list[str], second: list[str]) -> Chip:
-    card, _, name = first[0].partition(" ")
+    card, name = first[0].split(maxsplit=1)
     numbers = first[2].split()
     usage = second[2].split()
     pairs = [(int(used), int(total)) for used, total in _PAIR.findall(second[2])]
     used, total = pairs[-1] if pairs else (None, None)
     return Chip(
         card=int(card),
-        chip=int(re.match(r"\d+", second[0])[0]),  # type: ignore[index]  # the caller has matched it
+        chip=int(second[0].split()[0]),
         name=name.strip(),
         health=first[1],
         power_w=_float(numbers[0]) if numbers else None,
         temperature_c=_int(numbers[1]) if len(numbers) > 1 else None,
-        bus_id=None if second[1] == "NA" else second[1],
+        bus_id=second[1] if _BUS.match(second[1]) else None,
         ai_core_percent=_int(usage[0]) if usage else None,
         memory_used_mb=used,
         memory_total_mb=total,
@@ -93,15 +103,17 @@ def _chip(first: list[str], second: list[str]) -> Chip:
 
 
 def _process(cells: list[str]) -> Process | None:
-    place = cells[0].split()
-    if not place or not all(part.isdigit() for part in place):
+    place = [_int(part) for part in cells[0].split()]
+    pid = _int(cells[1])
+    card = place[0] if place else None
+    if card is None or pid is None:
         return None
-    return Process(int(place[0]), int(place[1]) if len(place) > 1 else 0, int(cells[1]), cells[2], _int(cells[3]))
+    return Process(card, (place[1] if len(place) > 1 else None) or 0, pid, cells[2], _int(cells[3]))
 
 
 def _int(text: str) -> int | None:
-    return int(text) if re.fullmatch(r"\d{1,12}", text) else None
+    return int(text) if re.fullmatch(r"[0-9]{1,12}", text) else None
 
 
 def _float(text: str) -> float | None:
-    return float(text) if re.fullmatch(r"\d{1,9}(?:\.\d{1,6})?", text) else None
+    return float(text) if re.fullmatch(r"[0-9]{1,9}(?:\.[0-9]{1,6})?", text) else None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from unisono.doctor.dataset import check_dataset
@@ -47,10 +48,10 @@ def themes(examination: Examination) -> dict[str, Sequence[Check]]:
         "host": [lambda: check_host(examination.run_dir, examination.devices or 1)],
         "data": [lambda: check_dataset(examination.data_path)],
     }
-    if examination.devices is not None:
-        devices = examination.devices
+    if examination.devices is not None or "collectives" in examination.only:
+        devices = examination.devices or 2
         found["collectives"] = [lambda: check_collectives(devices, examination.platform)]
-    if examination.training:
+    if examination.training or "training" in examination.only:
         found["training"] = [check_training]
     return found
 
@@ -59,7 +60,7 @@ def examine(examination: Examination) -> dict[str, list[Finding]]:
     """Findings by theme.
 
     Raises:
-        UserError: H101 is a check; H195 a theme named by --only or --skip that there is not.
+        UserError: H195 a theme named by --only or --skip that there is not.
     """
     all_themes = themes(examination)
     known = {*all_themes, "collectives", "training"}
@@ -77,9 +78,12 @@ def examine(examination: Examination) -> dict[str, list[Finding]]:
 def run_check(check: Check) -> list[Finding]:
     """The findings of one check; what a crash prevented is said, not hidden."""
     found: list[Finding] = []
+    last = time.perf_counter()
     try:
         for finding in check():
-            found.append(finding)
+            now = time.perf_counter()
+            found.append(replace(finding, seconds=round(now - last, 3)))
+            last = now
     except Exception as error:  # a check must never end the examination
         name = getattr(check, "__name__", "check")
         found.append(
