@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 
 from unisono.doctor.commands import run
@@ -108,7 +109,7 @@ def _visible(info: NpuInfo) -> Finding:
     if asked is None:
         return ok("H134", "all chips are visible to this process")
     numbers = [part.strip() for part in asked.split(",")]
-    if not all(part.isdigit() for part in numbers) or len(set(numbers)) != len(numbers):
+    if not all(re.fullmatch("[0-9]{1,4}", part) for part in numbers) or len(set(numbers)) != len(numbers):
         return fail(
             "H134",
             "ASCEND_RT_VISIBLE_DEVICES is malformed",
@@ -155,28 +156,40 @@ def check_gpus() -> Iterator[Finding]:
         )
         return
     yield ok("H140", f"{len(rows)} GPUs ({', '.join(sorted({row[1] for row in rows}))})")
-    hot = [f"GPU {row[0]}: {row[2]} C" for row in rows if row[2].isdigit() and int(row[2]) >= _HOT_C]
+    hot = [f"GPU {row[0]}: {row[2]} C" for row in rows if (_number(row[2]) or 0) >= _HOT_C]
     yield (
         warn("H141", "a GPU is hot and will slow down", ", ".join(hot), "check fans and air flow")
         if hot
         else ok("H141", "temperatures are fine")
     )
-    used = [
-        f"GPU {row[0]}: {row[3]} of {row[4]} MiB"
-        for row in rows
-        if row[3].isdigit() and row[4].isdigit() and int(row[3]) > 0.1 * int(row[4])
-    ]
-    yield (
-        warn(
-            "H142",
-            "GPU memory is in use",
-            ", ".join(used),
-            "end other processes",
-            "nvidia-smi --query-compute-apps=pid,name --format=csv",
+    yield _gpu_memory(rows)
+
+
+def _gpu_memory(rows: list[list[str]]) -> Finding:
+    used = []
+    for row in rows:
+        in_use, total = (_number(cell) for cell in row[3:5])
+        if in_use is not None and total is not None and in_use > 0.1 * total:
+            used.append(f"GPU {row[0]}: {in_use} of {total} MiB")
+    if not used:
+        return ok("H142", "GPUs are free")
+    apps = run(["nvidia-smi", "--query-compute-apps=pid,process_name", "--format=csv,noheader"], 20).text
+    pids = [line.split(",")[0].strip() for line in apps.splitlines() if _number(line.split(",")[0].strip()) is not None]
+    if not pids:
+        return warn(
+            "H142", "GPU memory is in use and no process shown", ", ".join(used), "another container may hold it"
         )
-        if used
-        else ok("H142", "GPUs are free")
+    return warn(
+        "H142",
+        "GPU memory is in use",
+        f"{', '.join(used)}; pids {', '.join(pids[:6])}",
+        "end the processes if they are left over",
+        f"kill {' '.join(pids)}",
     )
+
+
+def _number(text: str) -> int | None:
+    return int(text) if re.fullmatch("[0-9]{1,9}", text) else None
 
 
 def _first_line(text: str) -> str:

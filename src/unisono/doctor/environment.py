@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
+import socket
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 
 from unisono.doctor.finding import Finding, fail, ok, skip, warn
@@ -79,7 +82,7 @@ def _timeouts(env: Mapping[str, str]) -> Finding:
             "it is 120 to 7200",
             "export HCCL_CONNECT_TIMEOUT=600",
         )
-    if not connect < execute < event and execute != 0:
+    if not connect < execute < event and execute != 0 and event != 0:
         return warn(
             "H111",
             "HCCL time-outs are out of order",
@@ -145,12 +148,64 @@ def _ports(env: Mapping[str, str]) -> Finding:
     text = env.get("HCCL_IF_BASE_PORT")
     if not text:
         return skip("H114", "HCCL_IF_BASE_PORT", "not set; 60000 to 60031 are used")
-    if not text.isdigit() or not 1024 <= int(text) <= 65520:
+    if not re.fullmatch("[0-9]{1,6}", text) or not 1024 <= int(text) <= 65520:
         return fail("H114", "HCCL_IF_BASE_PORT is out of range", text, "it is 1024 to 65520", "unset HCCL_IF_BASE_PORT")
-    return ok("H114", f"HCCL_IF_BASE_PORT {text}")
+    taken = [port for port in range(int(text), min(int(text) + 32, 65536)) if not _is_free(port)]
+    if taken and "RANK" not in env:
+        return warn(
+            "H114",
+            "ports of HCCL_IF_BASE_PORT are taken",
+            f"{', '.join(map(str, taken[:6]))} of {text} to {int(text) + 31}",
+            "end the job that holds them, or choose another range",
+            f"export HCCL_IF_BASE_PORT={_free_range(int(text))}",
+        )
+    return ok("H114", f"HCCL_IF_BASE_PORT {text}", "32 ports are free" if not taken else "in use by this job")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("", port))
+        except OSError:
+            return False
+    return True
+
+
+def _free_range(taken: int) -> int:
+    """The start of 32 free ports, looked for upwards from a taken range and round again."""
+    for base in chain(range(taken + 32, 65488, 32), range(20000, taken, 32)):
+        if all(_is_free(port) for port in range(base, base + 32)):
+            return base
+    return 60000
 
 
 def _habits(env: Mapping[str, str]) -> Iterator[Finding]:
+    if env.get("ASCEND_LAUNCH_BLOCKING") == "1" and env.get("TASK_QUEUE_ENABLE") in ("1", "2"):
+        yield warn(
+            "H119",
+            "ASCEND_LAUNCH_BLOCKING=1 switches the task queue off",
+            f"TASK_QUEUE_ENABLE={env['TASK_QUEUE_ENABLE']} has no effect beside it",
+            "keep one of the two",
+            "unset ASCEND_LAUNCH_BLOCKING",
+        )
+    if env.get("INF_NAN_MODE_ENABLE") == "1" and env.get("INF_NAN_MODE_FORCE_DISABLE") == "1":
+        yield fail(
+            "H119",
+            "INF_NAN_MODE is both on and off",
+            "INF_NAN_MODE_ENABLE=1, INF_NAN_MODE_FORCE_DISABLE=1",
+            "keep infinities on, so that an overflow is seen",
+            "unset INF_NAN_MODE_FORCE_DISABLE",
+        )
+    names = {
+        name: env[name] for name in ("HCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME") if env.get(name)
+    }
+    if len({value.lstrip("=") for value in names.values()}) > 1:
+        yield warn(
+            "H119",
+            "backends are sent through different network cards",
+            ", ".join(f"{name}={value}" for name, value in names.items()),
+            "right only where both reach every machine; else name one card in all of them",
+        )
     if env.get("ASCEND_LAUNCH_BLOCKING") == "1":
         yield warn(
             "H115",

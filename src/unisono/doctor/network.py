@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import re
+import shutil
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from unisono.doctor.commands import run
 from unisono.doctor.finding import Finding, fail, ok, skip, unknown, warn
+from unisono.doctor.npu_smi import parse_npu_smi
 
-_TOOL = "hccn_tool"
+_TOOL_FOLDER = "/usr/local/Ascend/driver/tools"
 
 
-def check_network(cards: Sequence[int] = (), nodes: Sequence[str] = ()) -> Iterator[Finding]:
-    """H160-H166.
+def check_network(nodes: Sequence[str] = (), conf: Path = Path("/etc/hccn.conf")) -> Iterator[Finding]:
+    """H160-H165.
 
     Args:
-        cards: the NPUs' physical numbers.
         nodes: host names or addresses of the other machines.
+        conf: the addresses of the NPUs' own ports.
     """
     yield _own_name()
-    yield from _hccn(cards)
+    chips = parse_npu_smi(run(["npu-smi", "info"], 20).text).chips
+    yield from _hccn(sorted({chip.physical_id for chip in chips}), parse_hccn_conf(conf))
     for node in nodes:
         yield _node(node)
 
@@ -42,11 +45,10 @@ def _own_name() -> Finding:
     return ok("H160", "this machine's name resolves", address)
 
 
-def _hccn(cards: Sequence[int]) -> Iterator[Finding]:
+def _hccn(cards: Sequence[int], conf: Mapping[int, str]) -> Iterator[Finding]:
     if not cards:
         yield skip("H161", "the NPUs' network ports", "no NPU here")
         return
-    conf = parse_hccn_conf(Path("/etc/hccn.conf"))
     missing = [card for card in cards if card not in conf]
     if missing:
         yield warn(
@@ -64,42 +66,62 @@ def _hccn(cards: Sequence[int]) -> Iterator[Finding]:
             ", ".join(conf.values()),
             "right on a 910A (two rings), else use one",
         )
-    down, switches = [], {}
+    yield from _ports(cards)
+
+
+def _ports(cards: Sequence[int]) -> Iterator[Finding]:
+    """Link states and TLS switches, by hccn_tool's words."""
+    tool = shutil.which("hccn_tool") or shutil.which("hccn_tool", path=_TOOL_FOLDER)
+    if tool is None:
+        yield skip("H162", "link states", "no hccn_tool here")
+        return
+    down, silent, switches = [], {}, {}
     for card in cards:
-        link = run([_TOOL, "-i", str(card), "-link", "-g"])
-        if not link.found:
-            yield skip("H162", "link states", "no hccn_tool here")
-            return
-        if "UP" not in link.text:
+        answer = run([tool, "-i", str(card), "-link", "-g"]).text
+        state = link_state(answer)
+        if state == "DOWN":
             down.append(card)
-        switch = tls_switch(run([_TOOL, "-i", str(card), "-tls", "-g"]).text)
+        elif state is None:
+            silent[card] = (answer.strip().splitlines() or ["no words"])[0]
+        switch = tls_switch(run([tool, "-i", str(card), "-tls", "-g"]).text)
         if switch is not None:
             switches[card] = switch
-    yield (
-        fail(
+    if down:
+        yield fail(
             "H162",
             "an NPU's network port is down",
             f"cards {down}",
             "check cable, module and switch port",
-            f"{_TOOL} -i {down[0]} -link_stat -g",
+            f"hccn_tool -i {down[0]} -link_stat -g",
         )
-        if down
-        else ok("H162", "all network ports are up")
-    )
+    elif silent:
+        yield unknown(
+            "H162", "link states are not told", f"card {min(silent)}: {silent[min(silent)]}", "run it as root"
+        )
+    else:
+        yield ok("H162", "all network ports are up")
+    yield from _tls(switches)
+
+
+def _tls(switches: Mapping[int, int]) -> Iterator[Finding]:
     if len(set(switches.values())) > 1:
+        numbers = " ".join(map(str, sorted(switches)))
         yield fail(
             "H163",
             "TLS switches differ between NPUs",
-            str(switches),
+            ", ".join(f"card {card}: {'on' if switch else 'off'}" for card, switch in sorted(switches.items())),
             "set them alike on all NPUs of all machines",
-            f"for i in {' '.join(map(str, cards))}; do {_TOOL} -i $i -tls -s enable 0; done",
+            f"for i in {numbers}; do hccn_tool -i $i -tls -s enable 0; done",
         )
     elif switches:
-        yield ok(
-            "H163",
-            f"TLS switch {next(iter(switches.values()))} on all NPUs",
-            "it must be the same on the other machines",
-        )
+        state = "on" if next(iter(switches.values())) else "off"
+        yield ok("H163", f"TLS is {state} on all NPUs", "it must be the same on the other machines")
+
+
+def link_state(text: str) -> str | None:
+    """UP or DOWN of hccn_tool's answer about a link; None for any other words."""
+    match = re.search(r"link status:\s*(UP|DOWN)\b", text, re.I)
+    return match[1].upper() if match else None
 
 
 def parse_hccn_conf(path: Path) -> dict[int, str]:
@@ -108,12 +130,12 @@ def parse_hccn_conf(path: Path) -> dict[int, str]:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return {}
-    return {int(card): address for card, address in re.findall(r"^address_(\d{1,4})=(\S+)", text, re.M)}
+    return {int(card): address for card, address in re.findall(r"^address_([0-9]{1,4})=(\S+)", text, re.M)}
 
 
 def tls_switch(text: str) -> int | None:
     """The switch in hccn_tool's answer about TLS."""
-    match = re.search(r"tls switch\[(\d)\]", text)
+    match = re.search(r"tls switch\[([0-9])\]", text)
     return int(match[1]) if match else None
 
 

@@ -21,6 +21,8 @@ class Chip:
     memory_used_mb: int | None = None
     """HBM where there is a column of it, else DDR."""
     memory_total_mb: int | None = None
+    physical_id: int = 0
+    """The number that /etc/hccn.conf and hccn_tool go by: its own column where a card has two chips, else the card's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,7 @@ def _chip(first: list[str], second: list[str]) -> Chip:
         ai_core_percent=_int(usage[0]) if usage else None,
         memory_used_mb=used,
         memory_total_mb=total,
+        physical_id=_int(second[0].split()[-1]) or 0 if len(second[0].split()) > 1 else int(card),
     )
 
 

@@ -13,7 +13,7 @@ from unisono.doctor.environment import check_environment
 from unisono.doctor.finding import Finding, unknown
 from unisono.doctor.host import check_host
 from unisono.doctor.libraries import check_libraries
-from unisono.doctor.network import check_clock, check_network, parse_hccn_conf
+from unisono.doctor.network import check_clock, check_network
 from unisono.doctor.selftest import check_collectives, check_training
 from unisono.doctor.versions import check_versions
 from unisono.errors import UserError
@@ -38,13 +38,12 @@ class Examination:
 
 def themes(examination: Examination) -> dict[str, Sequence[Check]]:
     """The checks by theme, in order."""
-    cards = sorted(parse_hccn_conf(Path("/etc/hccn.conf")))
     found: dict[str, Sequence[Check]] = {
         "versions": [check_versions],
         "environment": [check_environment],
         "libraries": [check_libraries],
         "devices": [check_npus, check_gpus],
-        "network": [lambda: check_network(cards, examination.nodes), check_clock],
+        "network": [lambda: check_network(examination.nodes), check_clock],
         "host": [lambda: check_host(examination.run_dir, examination.devices or 1)],
         "data": [lambda: check_dataset(examination.data_path)],
     }

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import csv
+import os
 import platform
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -19,6 +20,13 @@ _TABLE = Path(__file__).parent / "knowledge" / "compat.tsv"
 _DRIVER = Path("/usr/local/Ascend/driver/version.info")
 _FIRMWARE = Path("/usr/local/Ascend/firmware/version.info")
 _TOOLKITS = ("/usr/local/Ascend/cann", "/usr/local/Ascend/ascend-toolkit/latest")
+# Source: torch_npu's documentation of its environment variables.
+_DRIVER_MINIMUMS = (
+    ("expandable_segments:True", "23.0.0"),
+    ("page_size:1g", "25.0.RC1"),
+    ("pin_memory_expandable_segments:True", "25.5.0"),
+    ("pinned_mem_register:True", "26.0.RC1"),
+)
 _OLDEST, _NEWEST = Version("2.11"), Version("2.15")
 
 
@@ -91,6 +99,15 @@ def _torch_npu(torch: str | None, torch_npu: str) -> Finding:
             "install the pair together",
             f"pip install torch=={wanted} torch-npu=={torch_npu}",
         )
+    pythons = rows[0]["python"].split(",") if rows else []
+    mine = f"{sys.version_info.major}.{sys.version_info.minor}"
+    if pythons and mine not in pythons:
+        return warn(
+            "H104",
+            f"torch_npu {torch_npu} on Python {mine}",
+            f"released for Python {', '.join(pythons)} (table of {TABLE_DATE})",
+            f"make an environment with Python {pythons[-1]}",
+        )
     return ok("H104", f"torch_npu {torch_npu} belongs to torch {torch}")
 
 
@@ -126,6 +143,7 @@ def _driver(cann: str | None) -> Iterator[Finding]:
         yield skip("H106", "NPU driver", f"no {_DRIVER}")
         return
     yield ok("H106", f"NPU driver {driver.get('Version', 'of unknown version')}", f"CANN {cann or 'unknown'}")
+    yield from _features(driver.get("Version", ""), os.environ)
     low_high = re.findall(r"[\d.]+", driver.get("compatible_version_fw", ""))
     version_text = firmware.get("Version", "")
     if len(low_high) != 2 or not version_text:
@@ -143,14 +161,31 @@ def _driver(cann: str | None) -> Iterator[Finding]:
         )
 
 
+def _features(driver: str, env: Mapping[str, str]) -> Iterator[Finding]:
+    """Allocator options that are switched on and need a newer driver than this one."""
+    conf = env.get("PYTORCH_NPU_ALLOC_CONF", "").replace(" ", "")
+    for option, needed in _DRIVER_MINIMUMS:
+        if option in conf and driver and release_key(driver) < release_key(needed):
+            yield fail(
+                "H108",
+                f"driver {driver} is too old for {option}",
+                f"PYTORCH_NPU_ALLOC_CONF={conf}; it needs driver {needed}",
+                "take the option out, or bring driver and firmware up to date",
+                "unset PYTORCH_NPU_ALLOC_CONF",
+            )
+
+
 def table() -> list[dict[str, str]]:
     """The vendor's matrix: torch, torch_npu, CANN, Python."""
     with open(_TABLE, encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file, delimiter="\t"))
 
 
-def cann_version(roots: tuple[str, ...] = _TOOLKITS) -> str | None:
-    """CANN's version by the files that its releases leave; None without one."""
+def cann_version(roots: Sequence[str] | None = None) -> str | None:
+    """CANN's version by the files that its releases leave, the sourced one first; None without one."""
+    if roots is None:
+        sourced = [os.environ.get(name, "") for name in ("ASCEND_TOOLKIT_HOME", "ASCEND_HOME_PATH")]
+        roots = [*filter(None, sourced), *_TOOLKITS]
     for root in map(Path, roots):
         for path in [*root.glob("*-linux/ascend_toolkit_install.info"), root / "version.cfg"]:
             try:
@@ -179,12 +214,20 @@ def read_version_info(path: Path) -> dict[str, str]:
 
 
 def same_release(a: str, b: str) -> bool:
-    """8.3.RC1, 8.3.rc1 and 8.3.RC1.alpha001 are one release; 8.5.0 and 8.5.1 are not told apart."""
-    return [part.lower() for part in a.split(".")[:2]] == [part.lower() for part in b.split(".")[:2]]
+    """8.3.RC1, 8.3.rc1 and 8.3.RC1.alpha001 are one release, 8.0.RC2 and 8.0.RC3 two; 8.5.0 and 8.5.1 are not told apart."""
+    return release_key(a)[:2] == release_key(b)[:2] and release_key(a)[2] == release_key(b)[2]
+
+
+def release_key(text: str) -> tuple[int, int, int, int]:
+    """Major, minor, number of the release candidate, patch; a release counts as a candidate after all candidates."""
+    major, minor, rest = ([*text.lower().split(".", 2), "0", "0"])[:3]
+    candidate = re.match(r"rc([0-9]{1,4})", rest)
+    numbers = [*(_numbers(part)[:1] or (0,) for part in (major, minor, rest))]
+    return (numbers[0][0], numbers[1][0], int(candidate[1]) if candidate else 10**6, 0 if candidate else numbers[2][0])
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", text))
+    return tuple(int(part) for part in re.findall(r"[0-9]{1,9}", text))
 
 
 def _version_of(package: str) -> str | None:
