@@ -57,13 +57,13 @@ def test_the_program_s_own_words_about_cuda_are_no_touch() -> None:
 
 
 @pytest.mark.sim
-@pytest.mark.parametrize("target", ["npu", "portable"])
-@pytest.mark.parametrize("name", sorted(COMMANDS))
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [*((name, "npu") for name in sorted(COMMANDS)), ("gpt_globals", "portable"), ("backend_table", "portable")],
+)
 def test_the_migrated_script_trains_on_simulated_npus(name: str, target: str) -> None:
     if not simulator_is_there():
         pytest.skip("the simulated NPU is not part of this checkout")
-    if (name, target) == ("apex_nvtx_prefetcher", "portable"):
-        pytest.skip("its nvtx marks have no portable form: finding M911 says so")
     command, devices = COMMANDS[name]
     options = ["--to", target, "--try", command, "--devices", str(devices)]
     arguments = [sys.executable, "-m", "unisono", "migrate", *options, str(SCRIPTS / f"{name}.py")]
