@@ -73,7 +73,7 @@ def doctor(
         _show(findings, show_all)
     if bundle is not None:
         try:
-            names = write_bundle(bundle, findings, run_dir)
+            names = write_bundle(bundle, findings, run_dir, _split(nodes))
         except OSError as error:
             raise UserError(
                 "H196", f"cannot write {bundle}", error.strerror or str(error), "choose another file"

@@ -11,6 +11,7 @@ import typer
 
 from unisono import __version__
 from unisono.cli import (
+    bench,
     compare,
     data,
     doctor,
@@ -61,6 +62,7 @@ SUBCOMMANDS: tuple[ModuleType, ...] = (
     data,
     verify,
     compare,
+    bench,
     migrate,
     simulate,
     doctor,

@@ -14,7 +14,9 @@ from unisono.errors import ExitCode
 def register(app: typer.Typer) -> None:
     """Add the subcommand."""
     # What stands after the first word of the command belongs to the command.
-    app.command("simulate", rich_help_panel="Move to NPUs", context_settings={"allow_interspersed_args": False})(simulate)
+    app.command("simulate", rich_help_panel="Move to NPUs", context_settings={"allow_interspersed_args": False})(
+        simulate
+    )
 
 
 def simulate(
@@ -32,7 +34,9 @@ def simulate(
     ] = None,
     launch: Annotated[
         str,
-        typer.Option("--launch", help="each: a process a device, with the rank variables; once; auto: as the script needs."),
+        typer.Option(
+            "--launch", help="each: a process a device, with the rank variables; once; auto: as the script needs."
+        ),
     ] = "auto",
 ) -> None:
     """Run a command in which `import torch_npu` finds simulated NPUs: they compute what the CPU computes, bit for bit.
