@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import getpass
+import ipaddress
 import json
 import os
 import re
 import socket
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from unisono.doctor.finding import Finding
@@ -21,11 +22,21 @@ _WANTED = re.compile(
     r"^(ASCEND|HCCL|NCCL|GLOO|TORCH|PYTORCH|CUDA|NVIDIA|OMP|MKL|RANK|WORLD_SIZE|LOCAL_|MASTER_|SLURM_(NTASKS|PROCID|LOCALID)|TASK_QUEUE|UNISONO|PYTHON|LANG|LC_)"
 )
 _IPV4 = re.compile(r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])")
-_IPV6 = re.compile(r"(?<![\w:])(?:[0-9a-fA-F]{1,4}:){3,7}[0-9a-fA-F]{0,4}(?![\w:])|(?<![\w:])fe80::[0-9a-fA-F:]+")
+_MAYBE_IPV6 = re.compile(r"(?<![\w:])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?:%\w+)?(?![\w:])")
 _MAC = re.compile(r"(?<![\w:])(?:[0-9a-fA-F]{2}[:-]){5}[0-9a-fA-F]{2}(?![\w:])")
 _MAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]+")
+_SECRET_WORD = (
+    r"(?:token|secret|passw(?:or)?d|passphrase|passwd|api[_-]?key|access[_-]?key|private[_-]?key|authorization|cookie)"
+)
 _ASSIGNED = re.compile(
-    r"(?i)((?:token|secret|passw(?:or)?d|api_?key|access_?key|authorization)\w*\s*[=:]\s*(?:bearer\s+)?)(\S+)"
+    rf"(?i)([\w-]*{_SECRET_WORD}[\w-]*[\"']?\s*[=:]\s*[\"']?(?:(?:bearer|basic|token)\s+)?)([^\s\"',;}}]+)"
+)
+_OPTION = re.compile(rf"(?i)(--?[\w-]*{_SECRET_WORD}[\w-]*\s+[\"']?)([^\s\"',]+)")
+_BEARER = re.compile(r"(?i)\b(bearer\s+)[\w.~+/=-]{8,}")
+_JWT = re.compile(r"\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*")
+_KEY_BLOCK = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.S)
+_DOMAIN = re.compile(
+    r"(?<![\w@/.-])(?:[A-Za-z0-9-]+\.)+(?:local|internal|intranet|lan|corp|cluster|svc|home)\b(?:\.\w+)*"
 )
 _URL_LOGIN = re.compile(r"(\w+://)[^/\s:@]+:[^/\s@]+@")
 _KEYS = re.compile(r"\b(?:ghp|gho|hf|sk|glpat|xox[bp]|AKIA)[-_]?[A-Za-z0-9_-]{12,}\b")
@@ -35,28 +46,50 @@ def redact(text: str, names: Mapping[str, str] | None = None) -> str:
     """Take secrets, host and user names, home folders, addresses out of a text."""
     for pattern, instead in (
         (_URL_LOGIN, r"\1<login>@"),
+        (_KEY_BLOCK, "<secret>"),
+        (_JWT, "<secret>"),
         (_ASSIGNED, r"\1<secret>"),
+        (_OPTION, r"\1<secret>"),
+        (_BEARER, r"\1<secret>"),
         (_KEYS, "<secret>"),
         (_MAIL, "<mail>"),
     ):
         text = pattern.sub(instead, text)
-    for name, instead in (own_names() if names is None else names).items():
-        if len(name) > 2:
+    known = own_names() if names is None else names
+    # The longest first, so that no domain is left behind a short name.
+    for name, instead in sorted(known.items(), key=lambda pair: -len(pair[0])):
+        if name:
             text = re.sub(rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])", instead, text)
     text = re.sub(r"(/home/|/Users/)[^/\s:]+", r"\1<user>", text)
-    for pattern, instead in ((_MAC, "<mac>"), (_IPV4, "<address>"), (_IPV6, "<address>")):
+    for pattern, instead in ((_DOMAIN, "<host>"), (_MAC, "<mac>"), (_IPV4, "<address>")):
         text = pattern.sub(instead, text)
-    return text
+    return _MAYBE_IPV6.sub(_address, text)
 
 
-def own_names() -> dict[str, str]:
-    """Names of this machine and user, and what stands for them."""
-    names = {socket.gethostname(): "<host>", socket.gethostname().split(".")[0]: "<host>"}
+def _address(match: re.Match[str]) -> str:
+    """Times of day look like addresses and are none."""
+    try:
+        ipaddress.IPv6Address(match[0])
+    except ValueError:
+        return match[0]
+    return "<address>"
+
+
+def own_names(others: Iterable[str] = (), env: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Names of this machine, its user and the other machines, and what stands for them.
+
+    Args:
+        others: host names that the user gave.
+    """
+    env = os.environ if env is None else env
+    hosts = [socket.gethostname(), *others, *re.split(r"[,\s]+", env.get("SLURM_JOB_NODELIST", ""))]
+    hosts += [env.get(name, "") for name in ("MASTER_ADDR", "HOSTNAME", "SLURMD_NODENAME", "SLURM_LAUNCH_NODE_IPADDR")]
+    names = {name: "<host>" for host in hosts for name in (host.partition(":")[0], host.split(".")[0])}
+    users = [env.get(name, "") for name in ("USER", "LOGNAME", "SUDO_USER")]
     with contextlib.suppress(OSError, KeyError):
-        names[getpass.getuser()] = "<user>"
-    names.pop("root", None)
-    names.pop("localhost", None)
-    return names
+        users.append(getpass.getuser())
+    names |= dict.fromkeys(users, "<user>")
+    return {name: instead for name, instead in names.items() if name not in ("", "root", "localhost", "127")}
 
 
 def safe_environment(env: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -69,8 +102,15 @@ def safe_environment(env: Mapping[str, str] | None = None) -> dict[str, str]:
     }
 
 
-def write_bundle(path: Path, findings: Mapping[str, list[Finding]], run_dir: Path | None = None) -> list[str]:
-    """Write the zip; returns the names in it."""
+def write_bundle(
+    path: Path, findings: Mapping[str, list[Finding]], run_dir: Path | None = None, others: Iterable[str] = ()
+) -> list[str]:
+    """Write the zip; returns the names in it.
+
+    Args:
+        others: names of other machines, which are taken out too.
+    """
+    names = own_names(others)
     documents = {
         "findings.json": json.dumps(
             {theme: [finding.to_plain() for finding in rows] for theme, rows in findings.items()},
@@ -86,5 +126,5 @@ def write_bundle(path: Path, findings: Mapping[str, list[Finding]], run_dir: Pat
             )[-200_000:]
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as bundle:
         for name, text in documents.items():
-            bundle.writestr(name, redact(text))
+            bundle.writestr(name, redact(text, names))
     return list(documents)
