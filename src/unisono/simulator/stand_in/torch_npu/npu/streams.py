@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import torch
@@ -63,20 +64,24 @@ class Event(torch.Event):
 
     def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> None:
         self._timed = enable_timing
+        self._recorded_at: float | None = None
 
     def record(self, stream: Any = None) -> None:
         """Take this moment of the stream."""
         super().record(current_stream() if stream is None else stream)
+        self._recorded_at = time.perf_counter()
 
     def wait(self, stream: Any = None) -> None:
         """Later work of the stream comes after this event."""
         super().wait(current_stream() if stream is None else stream)
 
-    def elapsed_time(self, end_event: torch.Event) -> float:
+    def elapsed_time(self, end_event: Event) -> float:  # type: ignore[override]  # torch's own refuses subclasses
         """Milliseconds of host time between two recorded events with timing."""
-        if not (self._timed and getattr(end_event, "_timed", False)):
+        if not (self._timed and end_event._timed):
             raise RuntimeError("both events need enable_timing=True")
-        return float(super().elapsed_time(end_event))
+        if self._recorded_at is None or end_event._recorded_at is None:
+            raise RuntimeError("both events must be recorded first")
+        return (end_event._recorded_at - self._recorded_at) * 1e3
 
     def __repr__(self) -> str:
         return "<torch_npu.npu.Event>"
