@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -23,7 +23,7 @@ _PHASES = (
 )
 
 
-def page(title: str, measured: dict[str, Sequence[Row]], machine: dict[str, Any], command: str) -> str:
+def page(title: str, measured: Mapping[str, Sequence[Row]], machine: dict[str, Any], command: str) -> str:
     """The page.
 
     Args:

@@ -9,6 +9,9 @@ from unisono.bench.case import Case, Series
 from unisono.errors import UserError
 
 
+_PHASES = ("data", "forward", "backward", "reduce", "update")
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """One number of devices."""
@@ -88,8 +91,7 @@ def table(kind: str, rows: list[Row]) -> list[str]:
     lines = [f"{kind} scaling", "devices  images/s  a device  efficiency  spread  data  compute  communication  update"]
     for row in rows:
         mean = {
-            phase: sum(rank.get(phase, 0.0) for rank in row.phase_shares_by_rank) / len(row.phase_shares_by_rank)
-            for phase in ("data", "forward", "backward", "reduce", "update")
+            phase: sum(rank.get(phase, 0.0) for rank in row.phase_shares_by_rank) / row.devices for phase in _PHASES
         }
         lines.append(
             f"{row.devices:>7}  {row.images_per_second:>8,.1f}  {row.images_per_second / row.devices:>8,.1f}  {row.efficiency:>10.1%}  {row.spread:>6.1%}"

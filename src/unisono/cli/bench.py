@@ -70,7 +70,8 @@ def scaling(
         for text in table(one, measured[one]):
             render.line(text)
     render.line(_machine_line(before))
-    command = f"unisono bench scaling {recipe} --devices {devices} --kind {kind} --steps {steps} --repeats {repeats} --threads {threads} --platform {platform}"
+    command = f"unisono bench scaling {recipe} --devices {devices} --kind {kind} --steps {steps} --repeats {repeats}"
+    command += f" --threads {threads} --platform {platform}"
     _write(
         output,
         {
@@ -254,7 +255,8 @@ def forecast(
             devices_a_node=devices_a_node,
         )
         render.line(
-            f"{number:>7}  {one.step_time_ms:>7,.1f}  {one.communication_ms:>16,.2f}  {one.exposed_ms:>10,.2f}  {one.efficiency:>10.1%}  {one.images_per_second:>8,.0f}"
+            f"{number:>7}  {one.step_time_ms:>7,.1f}  {one.communication_ms:>16,.2f}  {one.exposed_ms:>10,.2f}"
+            f"  {one.efficiency:>10.1%}  {one.images_per_second:>8,.0f}"
         )
 
 
@@ -335,7 +337,8 @@ def _counts(text: str, least: int = 1) -> list[int]:
 
 
 def _machine_line(facts: dict[str, Any]) -> str:
-    return f"on {facts['cores']} cores of {facts['processor']}, torch {facts['torch']}, Python {facts['python']}, load before {facts['load_before']:.1f}"
+    versions = f"torch {facts['torch']}, Python {facts['python']}"
+    return f"on {facts['cores']} cores of {facts['processor']}, {versions}, load before {facts['load_before']:.1f}"
 
 
 def _write(output: Path | None, document: dict[str, Any]) -> None:

@@ -23,13 +23,18 @@ def register(app: typer.Typer) -> None:
 
 def doctor(
     devices: Annotated[
-        int | None, typer.Option("--devices", "-n", min=2, help="Try every collective on so many devices.")
+        int | None, typer.Option("--devices", "-n", min=1, help="Try every collective on so many devices.")
     ] = None,
     platform: Annotated[str, typer.Option("--platform", help="Where: npu, cuda, cpu or auto.")] = "auto",
     training: Annotated[
         bool, typer.Option("--training", help="Train twenty steps three times and compare digests.")
     ] = False,
     nodes: Annotated[str, typer.Option("--nodes", help="Other machines to reach: HOST[:PORT],HOST,...")] = "",
+    nnodes: Annotated[
+        int, typer.Option("--nnodes", min=1, help="Machines that try collectives together; give the command on each.")
+    ] = 1,
+    node_rank: Annotated[int, typer.Option("--node-rank", min=0, help="Number of this machine.")] = 0,
+    rdzv_endpoint: Annotated[str, typer.Option("--rdzv-endpoint", help="HOST:PORT of machine 0.")] = "",
     data_path: Annotated[Path | None, typer.Option("--data-path", help="Look at this data set too.")] = None,
     run_dir: Annotated[Path, typer.Option("--run-dir", help="Where runs go; with --bundle a run to pack.")] = Path(
         "runs"
@@ -52,11 +57,14 @@ def doctor(
     """
     from unisono.doctor.bundle import write_bundle
     from unisono.doctor.runner import Examination, examine, failed
+    from unisono.doctor.selftest import Machines
 
+    _check_machines(devices, nnodes, node_rank, rdzv_endpoint)
     findings = examine(
         Examination(
             devices=devices,
             platform=platform,
+            machines=Machines(nnodes, node_rank, rdzv_endpoint),
             nodes=_split(nodes),
             data_path=data_path,
             run_dir=run_dir,
@@ -80,6 +88,22 @@ def doctor(
             ) from error
         render.note(f"{bundle}: {', '.join(names)}; read it before you send it")
     raise typer.Exit(ExitCode.ANSWER_IS_NO if failed(findings) else ExitCode.OK)
+
+
+def _check_machines(devices: int | None, nnodes: int, node_rank: int, endpoint: str) -> None:
+    """Refuse what torchrun would only complain of after a minute."""
+    if nnodes == 1:
+        if devices == 1:
+            raise UserError("H197", "--devices 1", "one device has nobody to exchange with", "use --devices 2 or more")
+        return
+    host, _, port = endpoint.rpartition(":")
+    if not host or not port.isdecimal() or node_rank >= nnodes or devices is None:
+        raise UserError(
+            "H197",
+            f"--nnodes {nnodes} --node-rank {node_rank} --rdzv-endpoint {endpoint or 'missing'}",
+            "machines need a number each from 0, the devices of one, and a place to meet",
+            f"unisono doctor --devices 8 --nnodes {nnodes} --node-rank 0 --rdzv-endpoint HOST:29500 on machine 0, and so on",
+        )
 
 
 def _show(findings: dict[str, list[Finding]], show_all: bool) -> None:
