@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from torch_npu._runtime import extension
 from unisono.simulator.fault import SimulatedFault
@@ -26,7 +27,7 @@ def plan(settings: SimulatorSettings) -> None:
     if not faults:
         return
     watch = _Watch(faults)
-    torch.optim.optimizer.register_optimizer_step_post_hook(watch.after_step)
+    register_optimizer_step_post_hook(watch.after_step)
     watch.arm()
 
 
