@@ -27,5 +27,8 @@ types: $(VENV)/.ready
 layers: $(VENV)/.ready
 	$(BIN)/lint-imports
 
+soak: $(VENV)/.ready
+	$(BIN)/python scripts/soak.py --faults 200 --write
+
 clean:
 	rm -rf $(VENV) build dist

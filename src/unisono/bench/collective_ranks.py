@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -14,6 +13,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from unisono.job.world import read_world
 from unisono.platforms.base import Platform
 from unisono.platforms.select import select_platform
 
@@ -24,7 +24,9 @@ def main(platform_name: str, repeats: int, answer: Path) -> None:
     """Time each collective at each size; rank 0 writes the answer."""
     torch.set_num_threads(1)
     platform = select_platform(platform_name)
-    device = platform.activate(int(os.environ["LOCAL_RANK"]), int(os.environ["LOCAL_WORLD_SIZE"]))
+    place = read_world()
+    assert place is not None, "start it through torchrun"
+    device = platform.activate(place.local_rank, place.local_world_size)
     dist.init_process_group(platform.backend)
     world = dist.get_world_size()
     rows = []
