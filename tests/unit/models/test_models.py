@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 from torch import nn
+from torchvision.models.resnet import BasicBlock
 
 from unisono.errors import UserError
 from unisono.models import build_model, model_names
@@ -76,6 +77,16 @@ def test_the_cifar_stem_keeps_the_resolution_until_the_first_stage_with_stride()
         logits = model(torch.zeros(1, 3, 32, 32))
     assert sizes == [32, 32, 4]
     assert logits.shape == (1, 10)
+
+
+def test_residual_branches_of_the_cifar_nets_start_at_zero_and_the_first_logits_are_small() -> None:
+    model = built("resnet18_cifar")
+    last = [module.bn2.weight for module in model.modules() if isinstance(module, BasicBlock)]
+    assert len(last) == 8
+    assert all(bool((weight == 0).all()) for weight in last)
+    with torch.no_grad():
+        logits = model(torch.randn(4, 3, 32, 32, generator=torch.Generator().manual_seed(0)))
+    assert 0 < logits.std() < 1
 
 
 def test_mobilenetv3_large_has_the_batch_norm_and_dropout_of_its_paper() -> None:
