@@ -217,7 +217,7 @@ class EvaluateRecipe(Section):
     """When and how the validation set is counted."""
 
     every: Duration = DurationValue(count=1, unit="epochs")
-    """How often; the last step is always followed by one."""
+    """How often, and after the last step; "0 steps" for never."""
     per_device_batch_size: PositiveInt = 250
     """Validation images a device takes at once; no result depends on the number of devices."""
 
@@ -226,7 +226,7 @@ class CheckpointRecipe(Section):
     """When checkpoints are written, and how many stay."""
 
     every: Duration = DurationValue(count=1, unit="epochs")
-    """How often; the last step is always saved."""
+    """How often, and after the last step; "0 steps" for the last step alone. A new best is saved besides."""
     keep: PositiveInt = 3
     """Newest numbered checkpoints kept; `best` and `last` are kept besides."""
 
