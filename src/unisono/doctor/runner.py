@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from unisono.doctor.dataset import check_dataset
@@ -14,7 +14,7 @@ from unisono.doctor.finding import Finding, unknown
 from unisono.doctor.host import check_host
 from unisono.doctor.libraries import check_libraries
 from unisono.doctor.network import check_clock, check_network
-from unisono.doctor.selftest import check_collectives, check_training
+from unisono.doctor.selftest import Machines, check_collectives, check_training
 from unisono.doctor.versions import check_versions
 from unisono.errors import UserError
 
@@ -28,6 +28,8 @@ class Examination:
     devices: int | None = None
     """Run the collective self-test on so many."""
     platform: str = "auto"
+    machines: Machines = field(default_factory=Machines)
+    """With which other machines the collective self-test is run."""
     nodes: tuple[str, ...] = ()
     data_path: Path | None = None
     run_dir: Path = Path("runs")
@@ -49,7 +51,7 @@ def themes(examination: Examination) -> dict[str, Sequence[Check]]:
     }
     if examination.devices is not None or "collectives" in examination.only:
         devices = examination.devices or 2
-        found["collectives"] = [lambda: check_collectives(devices, examination.platform)]
+        found["collectives"] = [lambda: check_collectives(devices, examination.platform, examination.machines)]
     if examination.training or "training" in examination.only:
         found["training"] = [check_training]
     return found

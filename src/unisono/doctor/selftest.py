@@ -6,46 +6,116 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from unisono.doctor.commands import run
-from unisono.doctor.finding import Finding, fail, ok, unknown
+from unisono.doctor.finding import Finding, fail, ok, unknown, warn
 
 _LIMIT_S = 240
+# More, and the logs of several machines cannot be put in order.
+_CLOCKS_APART_S = 1.0
 
 
-def check_collectives(devices: int, platform: str) -> Iterator[Finding]:
-    """H180-H189: one finding a collective, its result checked for sizes from 4 B to 64 MB, bandwidth shown."""
+@dataclass(frozen=True, slots=True)
+class Machines:
+    """Several machines that run the self-test together; the same command is given on each, with its own number."""
+
+    count: int = 1
+    node_rank: int = 0
+    endpoint: str = ""
+    """HOST:PORT of machine 0."""
+
+    def arguments(self) -> list[str]:
+        """For torchrun."""
+        if self.count == 1:
+            return ["--standalone"]
+        host, _, port = self.endpoint.rpartition(":")
+        return [
+            f"--nnodes={self.count}",
+            f"--node-rank={self.node_rank}",
+            f"--master-addr={host}",
+            f"--master-port={port}",
+        ]
+
+
+def check_collectives(devices: int, platform: str, machines: Machines = Machines()) -> Iterator[Finding]:
+    """H180-H188, H192-H194: one finding a collective, its result checked for sizes from 4 B to 64 MB, bandwidth shown."""
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "answer.json"
-        command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={devices}"]
-        output = run([*command, "-m", "unisono.doctor.collective_ranks", platform, str(answer)], _LIMIT_S)
+        launcher = ["-m", "torch.distributed.run", *machines.arguments(), f"--nproc-per-node={devices}"]
+        ranks = ["-m", "unisono.doctor.collective_ranks", platform]
+        output = run([sys.executable, *launcher, *ranks, str(answer)], _LIMIT_S)
         if not answer.is_file():
-            text = _telling(output.text)
-            yield fail(
-                "H180",
-                f"the collective self-test on {devices} {platform} devices did not end",
-                text,
-                "give the whole output to `unisono explain`",
-                f"torchrun --standalone --nproc-per-node={devices} -m unisono.doctor.collective_ranks {platform} /tmp/answer.json",
+            yield _did_not_end(
+                devices, platform, output.text, sorted(Path(folder).glob("*.error")), [*launcher, *ranks]
             )
             return
-        rows = json.loads(answer.read_text(encoding="utf-8"))
-    for number, row in enumerate(rows):
-        code = f"H18{min(number, 9)}"
-        if row["wrong"]:
-            yield fail(
-                code,
-                f"{row['name']} gives wrong results",
-                f"sizes {row['wrong']} bytes",
-                "a link or card corrupts data: test pairs of cards, read `unisono doctor --only network`",
-            )
-        else:
-            yield ok(
-                code,
-                f"{row['name']} is right",
-                f"{row['largest_mb']:g} MB in {row['ms']:.1f} ms, {row['gb_s']:.2f} GB/s",
-            )
+        told = json.loads(answer.read_text(encoding="utf-8"))
+    for number, row in enumerate(told["rows"], start=181):
+        yield _collective(f"H{number}", row)
+    if machines.count > 1:
+        yield from _together(told["nodes"])
+
+
+def _did_not_end(devices: int, platform: str, text: str, errors: list[Path], command: list[str]) -> Finding:
+    title = f"the collective self-test on {devices} {platform} devices did not end"
+    if errors:
+        error = json.loads(errors[0].read_text(encoding="utf-8"))
+        return fail("H180", title, f"{error['what']}: {error['why']}", error["fix"])
+    again = " ".join(["python", *command, "/tmp/answer.json"])
+    return fail(
+        "H180", title, _telling(text), "give the whole output to `unisono explain`", f"{again} 2>&1 | unisono explain"
+    )
+
+
+def _collective(code: str, row: dict[str, Any]) -> Finding:
+    if row["wrong"]:
+        return fail(
+            code,
+            f"{row['name']} gives wrong results",
+            f"sizes in bytes: {', '.join(map(str, row['wrong']))}",
+            "a link or card corrupts data: try pairs of cards, and read `unisono doctor --only network,devices`",
+        )
+    if row["sizeless"]:
+        return ok(code, f"{row['name']}: right")
+    bandwidth = row["largest_mb"] * 2**20 / 1e6 / row["largest_ms"]
+    return ok(
+        code,
+        f"{row['name']}: right from 4 B to {row['largest_mb']:g} MB",
+        f"{row['smallest_ms']:.2f} ms for 4 B, {bandwidth:.2f} GB/s at {row['largest_mb']:g} MB",
+    )
+
+
+def _together(nodes: list[dict[str, Any]]) -> Iterator[Finding]:
+    """What must be alike on all machines."""
+    apart = max(node["clock_s"] for node in nodes) - min(node["clock_s"] for node in nodes)
+    clocks = ", ".join(f"machine {node['node']}: {node['clock_s']:+.3f} s" for node in nodes)
+    if apart > _CLOCKS_APART_S:
+        yield warn(
+            "H192", f"clocks are {apart:.1f} s apart", clocks, "switch NTP on everywhere", "timedatectl set-ntp true"
+        )
+    else:
+        yield ok("H192", f"clocks of {len(nodes)} machines agree within {apart:.3f} s")
+    # Rank 0's machine speaks to itself and so names the loopback; the others must agree.
+    cards = {f"machine {node['node']}": node["card"] for node in nodes if node["card"] != "lo"}
+    if len(set(cards.values())) > 1:
+        yield warn(
+            "H193",
+            "machines use different network cards",
+            ", ".join(f"{name}: {card}" for name, card in cards.items()),
+            "right only where these lead to one network; else set HCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME on each",
+        )
+    else:
+        yield ok("H193", "machines use the same network card", next(iter(cards.values()), "lo"))
+    builds = {node["torch"] for node in nodes}
+    if len(builds) > 1:
+        yield fail(
+            "H194", "machines have different builds of torch", ", ".join(sorted(builds)), "install one build on all"
+        )
+    else:
+        yield ok("H194", f"all machines have torch {next(iter(builds))}")
 
 
 def check_training() -> Iterator[Finding]:
