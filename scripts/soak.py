@@ -82,7 +82,8 @@ def table(tallies: dict[tuple[int, str], Tally], plain_s: dict[int, float], coun
     for (world, kind), tally in sorted(tallies.items()):
         lost = tally.seconds / tally.faults - plain_s[world]
         lines.append(
-            f"| {world} | {kind} | {tally.faults} | {tally.equal} | {tally.restarts} | {lost:.1f} | {tally.left_behind} | {tally.misnamed} |"
+            f"| {world} | {kind} | {tally.faults} | {tally.equal} | {tally.restarts} | {lost:.1f} "
+            f"| {tally.left_behind} | {tally.misnamed} |"
         )
     lines += [
         "",

@@ -20,6 +20,16 @@ Tensors flat(const Hccl::TensorLists& lists) {
   return all;
 }
 
+// HCCL looks at bytes; gloo would split the first dimension.
+at::Tensor one_dimension(const at::Tensor& alias) {
+  return alias.as_strided({alias.numel()}, {1});
+}
+
+Tensors one_dimension(Tensors aliases) {
+  for (auto& alias : aliases) alias = one_dimension(alias);
+  return aliases;
+}
+
 }  // namespace
 
 Hccl::Hccl(c10::intrusive_ptr<c10d::Backend> gloo, c10::intrusive_ptr<c10d::Store> store, std::string server)
@@ -152,7 +162,7 @@ WorkPtr Hccl::allgather(TensorLists& outputs, Tensors& inputs, const c10d::Allga
 }
 
 WorkPtr Hccl::_allgather_base(at::Tensor& output, at::Tensor& input, const c10d::AllgatherOptions& options) {
-  auto to = alias(output), from = alias(input);
+  auto to = one_dimension(alias(output)), from = one_dimension(alias(input));
   Tensors all{output};
   return run(OpType::_ALLGATHER_BASE, "AllGather", all, all, true, [&] { return gloo_->_allgather_base(to, from, options); });
 }
@@ -165,7 +175,7 @@ WorkPtr Hccl::allgather_coalesced(TensorLists& outputs, Tensors& inputs, const c
 }
 
 WorkPtr Hccl::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs, const c10d::AllgatherOptions& options) {
-  auto to = alias(outputs), from = alias(inputs);
+  auto to = one_dimension(alias(outputs)), from = one_dimension(alias(inputs));
   return run(OpType::COALESCED, "AllGather", outputs, outputs, false, [&] { return gloo_->allgather_into_tensor_coalesced(to, from, options); });
 }
 
@@ -189,13 +199,13 @@ WorkPtr Hccl::reduce_scatter(Tensors& outputs, TensorLists& inputs, const c10d::
 }
 
 WorkPtr Hccl::_reduce_scatter_base(at::Tensor& output, at::Tensor& input, const c10d::ReduceScatterOptions& options) {
-  auto to = alias(output), from = alias(input);
+  auto to = one_dimension(alias(output)), from = one_dimension(alias(input));
   Tensors all{output};
   return run(OpType::_REDUCE_SCATTER_BASE, "ReduceScatter", all, all, false, [&] { return gloo_->_reduce_scatter_base(to, from, options); });
 }
 
 WorkPtr Hccl::reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs, const c10d::ReduceScatterOptions& options) {
-  auto to = alias(outputs), from = alias(inputs);
+  auto to = one_dimension(alias(outputs)), from = one_dimension(alias(inputs));
   return run(OpType::COALESCED, "ReduceScatter", outputs, outputs, false, [&] {
     return gloo_->reduce_scatter_tensor_coalesced(to, from, options);
   });

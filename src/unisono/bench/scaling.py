@@ -8,7 +8,6 @@ from typing import Any
 from unisono.bench.case import Case, Series
 from unisono.errors import UserError
 
-
 _PHASES = ("data", "forward", "backward", "reduce", "update")
 
 
@@ -94,7 +93,8 @@ def table(kind: str, rows: list[Row]) -> list[str]:
             phase: sum(rank.get(phase, 0.0) for rank in row.phase_shares_by_rank) / row.devices for phase in _PHASES
         }
         lines.append(
-            f"{row.devices:>7}  {row.images_per_second:>8,.1f}  {row.images_per_second / row.devices:>8,.1f}  {row.efficiency:>10.1%}  {row.spread:>6.1%}"
+            f"{row.devices:>7}  {row.images_per_second:>8,.1f}  {row.images_per_second / row.devices:>8,.1f}"
+            f"  {row.efficiency:>10.1%}  {row.spread:>6.1%}"
             f"  {mean['data']:>4.0%}  {mean['forward'] + mean['backward']:>7.0%}  {mean['reduce']:>13.0%}  {mean['update']:>6.0%}"
         )
         if row.faulty:

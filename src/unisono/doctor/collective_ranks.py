@@ -21,7 +21,7 @@ from torch import Tensor
 
 from unisono.errors import UserError
 from unisono.platforms.base import Platform
-from unisono.platforms.select import select_platform
+from unisono.platforms.select import device_total, select_platform
 
 # Floats in a buffer: 4 B to 64 MB.
 SIZES = (1, 64, 4096, 262_144, 16_777_216)
@@ -101,14 +101,26 @@ TESTS: dict[str, Test] = {
 SIZELESS = ("objects", "barrier")
 
 
+def count(platform_name: str, wanted: int, answer: Path) -> None:
+    """Look whether so many devices are here, before so many processes are started; writes an error beside the answer."""
+    try:
+        device_total(select_platform(platform_name), str(wanted))
+    except UserError as error:
+        _write_error(error, answer)
+
+
+def _write_error(error: UserError, answer: Path) -> None:
+    text = json.dumps({"what": error.what, "why": error.why, "fix": error.fix})
+    answer.with_suffix(f".{os.environ.get('RANK', '0')}.error").write_text(text, encoding="utf-8")
+
+
 def main(platform_name: str, answer: Path) -> None:
     """Run every test at every size; local rank 0 writes the answer, or any rank its own error beside it."""
     try:
         platform = select_platform(platform_name)
         device = platform.activate(int(os.environ["LOCAL_RANK"]), int(os.environ["LOCAL_WORLD_SIZE"]))
     except UserError as error:
-        text = json.dumps({"what": error.what, "why": error.why, "fix": error.fix})
-        answer.with_suffix(f".{os.environ['RANK']}.error").write_text(text, encoding="utf-8")
+        _write_error(error, answer)
         sys.exit(2)
     dist.init_process_group(platform.backend)
     rows = [_try(name, platform, device) for name in TESTS]
@@ -191,4 +203,7 @@ def _card_towards(host: str) -> str:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    if len(sys.argv) > 3:
+        count(sys.argv[1], int(sys.argv[3]), Path(sys.argv[2]))
+    else:
+        main(sys.argv[1], Path(sys.argv[2]))

@@ -33,7 +33,7 @@ def run(command: Sequence[str], timeout_s: float = 10.0) -> Output:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL,
-            # A group of its own: the ranks that a launcher started must go with it.
+            # A group of its own, so that Ctrl-C reaches it through `_end` and not twice.
             start_new_session=True,
         )
     except OSError as error:
@@ -50,6 +50,17 @@ def run(command: Sequence[str], timeout_s: float = 10.0) -> Output:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a command and all that descends from it; a launcher's ranks have groups of their own, so groups do not do."""
+    import psutil
+
+    family: list[psutil.Process] = []
+    with suppress(psutil.Error):
+        head = psutil.Process(process.pid)
+        head.suspend()  # so that it starts no more while its children are counted
+        family = [*head.children(recursive=True), head]
+    for member in family:
+        with suppress(psutil.Error):
+            member.kill()
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     # A command stuck in the driver cannot be ended; leaving it is better than waiting for ever.

@@ -26,7 +26,8 @@ _PHASE = re.compile(r"\bin (start|data|forward|backward|reduce|update|evaluate|s
 # A cheap look before the expensive ones: lines without any of these hold no known error.
 _WORTH = re.compile(
     r"E[A-Z0-9]\d{4}|ERR\d{5}|rror|RROR|xception|ailed|Fail|imeout|imed out|ignal|SIG|illed|peer|pipe|refused|memory|Memory|MEMORY|NaN|nan|"
-    r"[Bb]us|symbol|No space|quota|denied|Read-only|Fault|fault|assert|not (?:found|compiled|set|known|contiguous|finite)|contiguous|fall back|"
+    r"[Bb]us|symbol|No space|quota|denied|Read-only|Fault|fault|assert|not (?:found|compiled|set|known|contiguous|finite)|"
+    r"contiguous|fall back|"
     r"sign of life|injected|EADDRINUSE|in use|GLIBC|CXXABI|No module|central directory|truncated|Ran out|finished reduction|"
     r"all tensors|socket"
 )

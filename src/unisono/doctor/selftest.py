@@ -46,6 +46,12 @@ def check_collectives(devices: int, platform: str, machines: Machines = Machines
         answer = Path(folder) / "answer.json"
         launcher = ["-m", "torch.distributed.run", *machines.arguments(), f"--nproc-per-node={devices}"]
         ranks = ["-m", "unisono.doctor.collective_ranks", platform]
+        if platform != "cpu":  # a CPU takes any number of processes
+            run([sys.executable, *ranks, str(answer), str(devices)], _LIMIT_S)
+        errors = sorted(Path(folder).glob("*.error"))
+        if errors:
+            yield _did_not_end(devices, platform, "", errors, [])
+            return
         output = run([sys.executable, *launcher, *ranks, str(answer)], _LIMIT_S)
         if not answer.is_file():
             yield _did_not_end(

@@ -7,8 +7,8 @@ import time
 import pytest
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
-
 from torch_npu._faults import _Watch
+
 from unisono.simulator.fault import parse_fault
 
 

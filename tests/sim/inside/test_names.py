@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 import torch
-
 import torch_npu
 from torch_npu._missing import NotSimulatedError, real_names
 from torch_npu._runtime import chip

@@ -7,7 +7,6 @@ import warnings
 
 import pytest
 import torch
-
 import torch_npu
 from torch_npu._runtime import chip
 

@@ -42,6 +42,14 @@ def test_the_file_has_the_same_bytes_each_time(tmp_path: Path) -> None:
     assert (tmp_path / "a" / "step_1.pt").read_bytes() == (tmp_path / "b" / "step_1.pt").read_bytes()
 
 
+def content_or_code(path: Path) -> str:
+    """The digest of what is read, or the code of the refusal."""
+    try:
+        return digest_of(read_whole(path))
+    except UserError as error:
+        return error.code
+
+
 @pytest.mark.parametrize("tenth", range(10))
 def test_a_checkpoint_cut_at_every_tenth_is_passed_over_for_the_one_before(tenth: int, tmp_path: Path) -> None:
     for step in (9, 10):
@@ -64,12 +72,10 @@ def test_one_flipped_bit_is_never_loaded_as_other_content(tmp_path: Path) -> Non
         damaged = bytearray(whole)
         damaged[position] ^= 0x10
         (tmp_path / "step_1.pt").write_bytes(damaged)
-        try:
-            # A bit of the container that carries no content (padding, a date) may be read; the content must then be whole.
-            assert digest_of(read_whole(tmp_path / "step_1.pt")) == digest_of(payload(1))
-        except UserError as error:
-            assert error.code in ("C102", "C103")
-            refused += 1
+        # A bit of the container that carries no content (padding, a date) may be read; the content must then be whole.
+        read = content_or_code(tmp_path / "step_1.pt")
+        refused += read in ("C102", "C103")
+        assert read in ("C102", "C103", digest_of(payload(1)))
     assert refused > 100
 
 

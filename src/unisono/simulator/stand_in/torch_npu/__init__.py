@@ -13,7 +13,7 @@ import torch  # noqa: E402  # with the switch off
 
 os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = ORG_AUTOLOAD
 
-from torch_npu import _runtime, _printing  # noqa: E402
+from torch_npu import _printing, _runtime  # noqa: E402
 from torch_npu._missing import ModuleNotSimulatedError, NotSimulatedError, missing_names, report_missing_modules  # noqa: E402
 
 is_simulated = True

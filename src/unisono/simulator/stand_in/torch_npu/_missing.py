@@ -88,3 +88,10 @@ def report_missing_modules() -> None:
     """Put the finder in place, once."""
     if not any(isinstance(finder, _MissingModules) for finder in sys.meta_path):
         sys.meta_path.append(_MissingModules())
+
+
+def also_known_as(module: str, *parts: str) -> None:
+    """Modules of the real package whose content lies in one file here: `module.part` is `module`."""
+    for part in parts:
+        sys.modules.setdefault(f"{module}.{part}", sys.modules[module])
+        setattr(sys.modules[module], part, sys.modules[module])

@@ -47,61 +47,61 @@ def get_npu_format(tensor: Tensor) -> Format:
 
 
 @_plain
-def get_storage_size(input: Tensor) -> int:  # noqa: A002  # the schema's name, here and below
+def get_storage_size(input: Tensor) -> int:  # the schema's name, here and below
     return input.untyped_storage().nbytes() // input.element_size()
 
 
 @_plain
-def npu_format_cast(input: Tensor, acl_format: int | Tensor, **_: Any) -> Tensor:  # noqa: A002
+def npu_format_cast(input: Tensor, acl_format: int | Tensor, **_: Any) -> Tensor:
     return input
 
 
 @_plain
-def npu_format_cast_(input: Tensor, acl_format: int | Tensor, **_: Any) -> Tensor:  # noqa: A002
+def npu_format_cast_(input: Tensor, acl_format: int | Tensor, **_: Any) -> Tensor:
     return input
 
 
 @_plain
-def npu_dtype_cast(input: Tensor, dtype: torch.dtype, *_: Any) -> Tensor:  # noqa: A002
+def npu_dtype_cast(input: Tensor, dtype: torch.dtype, *_: Any) -> Tensor:
     return input.to(dtype)
 
 
 @_operator
-def npu_transpose(input: Tensor, perm: list[int], require_contiguous: bool = True) -> Tensor:  # noqa: A002
+def npu_transpose(input: Tensor, perm: list[int], require_contiguous: bool = True) -> Tensor:
     moved = input.permute(perm)
     return moved.contiguous() if require_contiguous else moved
 
 
 @_operator
-def npu_broadcast(input: Tensor, size: list[int]) -> Tensor:  # noqa: A002
+def npu_broadcast(input: Tensor, size: list[int]) -> Tensor:
     return input.expand(size).contiguous()
 
 
 @_operator
-def npu_slice(input: Tensor, offsets: list[int], size: list[int]) -> Tensor:  # noqa: A002
+def npu_slice(input: Tensor, offsets: list[int], size: list[int]) -> Tensor:
     return input[tuple(slice(start, start + length) for start, length in zip(offsets, size, strict=True))].clone()
 
 
 @_operator
-def npu_reshape(input: Tensor, shape: list[int], can_refresh: bool = False) -> Tensor:  # noqa: A002
+def npu_reshape(input: Tensor, shape: list[int], can_refresh: bool = False) -> Tensor:
     return input.reshape(shape)
 
 
 @_operator
-def npu_confusion_transpose(input: Tensor, perm: list[int], shape: list[int], transpose_first: bool) -> Tensor:  # noqa: A002
+def npu_confusion_transpose(input: Tensor, perm: list[int], shape: list[int], transpose_first: bool) -> Tensor:
     if transpose_first:
         return input.permute(perm).contiguous().reshape(shape)
     return input.reshape(shape).permute(perm).contiguous()
 
 
 @_operator
-def one_(input: Tensor) -> Tensor:  # noqa: A002
+def one_(input: Tensor) -> Tensor:
     return input.fill_(1)
 
 
 @_operator
 def npu_one_hot(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     num_classses: int = -1,
     depth: int = 1,
     on_value: float = 1,
@@ -112,34 +112,34 @@ def npu_one_hot(
 
 
 @_operator
-def fast_gelu(input: Tensor) -> Tensor:  # noqa: A002
+def fast_gelu(input: Tensor) -> Tensor:
     """x times the logistic of 1.702 x (Hendrycks and Gimpel 2016)."""
     return input * torch.sigmoid(1.702 * input)
 
 
 @_operator
-def npu_silu(input: Tensor) -> Tensor:  # noqa: A002
+def npu_silu(input: Tensor) -> Tensor:
     return F.silu(input)
 
 
 @_operator
-def npu_silu_(input: Tensor) -> Tensor:  # noqa: A002
+def npu_silu_(input: Tensor) -> Tensor:
     return F.silu(input, inplace=True)
 
 
 @_operator
-def npu_mish(input: Tensor) -> Tensor:  # noqa: A002
+def npu_mish(input: Tensor) -> Tensor:
     return F.mish(input)
 
 
 @_operator
-def npu_swiglu(input: Tensor, dim: int = -1) -> Tensor:  # noqa: A002
+def npu_swiglu(input: Tensor, dim: int = -1) -> Tensor:
     first, second = input.chunk(2, dim)
     return F.silu(first) * second
 
 
 @_operator
-def npu_geglu(input: Tensor, dim: int = -1, approximate: int = 1, activate_left: bool = False) -> Any:  # noqa: A002
+def npu_geglu(input: Tensor, dim: int = -1, approximate: int = 1, activate_left: bool = False) -> Any:
     first, second = input.chunk(2, dim)
     gate, value = (first, second) if activate_left else (second, first)
     activated = F.gelu(gate, approximate="tanh" if approximate else "none")
@@ -147,7 +147,7 @@ def npu_geglu(input: Tensor, dim: int = -1, approximate: int = 1, activate_left:
 
 
 @_operator
-def npu_rms_norm(input: Tensor, gamma: Tensor, epsilon: float = 1e-6) -> Any:  # noqa: A002
+def npu_rms_norm(input: Tensor, gamma: Tensor, epsilon: float = 1e-6) -> Any:
     wide = input.float()
     reciprocal = torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + epsilon)
     return (wide * reciprocal).to(input.dtype) * gamma, reciprocal
@@ -155,7 +155,7 @@ def npu_rms_norm(input: Tensor, gamma: Tensor, epsilon: float = 1e-6) -> Any:  #
 
 @_operator
 def npu_layer_norm_eval(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     normalized_shape: list[int],
     weight: Tensor | None = None,
     bias: Tensor | None = None,
@@ -166,7 +166,7 @@ def npu_layer_norm_eval(
 
 @_operator
 def npu_rotary_mul(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     r1: Tensor,
     r2: Tensor,
     rotary_mode: str = "half",
@@ -181,19 +181,19 @@ def npu_rotary_mul(
 
 
 @_operator
-def npu_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:  # noqa: A002
+def npu_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return F.linear(input, weight, bias)
 
 
 @_operator
-def npu_bmmV2(input: Tensor, mat2: Tensor, output_sizes: list[int]) -> Tensor:  # noqa: A002, N802
+def npu_bmmV2(input: Tensor, mat2: Tensor, output_sizes: list[int]) -> Tensor:
     product = torch.bmm(input, mat2)
     return product.reshape(output_sizes) if output_sizes else product
 
 
 @_operator
 def npu_conv2d(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     weight: Tensor,
     bias: Tensor | None,
     stride: list[int],
@@ -205,35 +205,35 @@ def npu_conv2d(
 
 
 @_plain
-def npu_max(input: Tensor, dim: int, keepdim: bool = False) -> Any:  # noqa: A002
+def npu_max(input: Tensor, dim: int, keepdim: bool = False) -> Any:
     values, indices = torch.max(input, dim, keepdim)
     return values, indices.int()
 
 
 @_plain
-def npu_min(input: Tensor, dim: int, keepdim: bool = False) -> Any:  # noqa: A002
+def npu_min(input: Tensor, dim: int, keepdim: bool = False) -> Any:
     values, indices = torch.min(input, dim, keepdim)
     return values, indices.int()
 
 
 @_operator
-def npu_softmax_cross_entropy_with_logits(input: Tensor, labels: Tensor) -> Tensor:  # noqa: A002
+def npu_softmax_cross_entropy_with_logits(input: Tensor, labels: Tensor) -> Tensor:
     return -(labels * F.log_softmax(input, dim=-1)).sum(-1)
 
 
 @_operator
-def npu_alloc_float_status(input: Tensor) -> Tensor:  # noqa: A002
+def npu_alloc_float_status(input: Tensor) -> Tensor:
     return torch.zeros(8, dtype=torch.float32, device="npu")
 
 
 @_operator
-def npu_get_float_status(input: Tensor, mode: int = 0) -> Tensor:  # noqa: A002
+def npu_get_float_status(input: Tensor, mode: int = 0) -> Tensor:
     """The overflow flag, in the first element of `input` and of the result."""
     input[0] = float(extension.overflow_flag(input.get_device()))
     return input.clone()
 
 
 @_operator
-def npu_clear_float_status(input: Tensor, mode: int = 0) -> Tensor:  # noqa: A002
+def npu_clear_float_status(input: Tensor, mode: int = 0) -> Tensor:
     extension.clear_overflow_flag(input.get_device())
     return input.zero_()

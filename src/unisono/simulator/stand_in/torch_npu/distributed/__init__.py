@@ -8,7 +8,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from torch_npu._missing import missing_names
+from torch_npu._missing import also_known_as, missing_names
 from torch_npu._runtime import BACKEND, make_process_group
 
 __all__ = [
@@ -58,7 +58,7 @@ def register_backend() -> None:
 
 def all_gather_into_tensor_uneven(
     output: torch.Tensor,
-    input: torch.Tensor,  # noqa: A002  # torch_npu's name
+    input: torch.Tensor,  # torch_npu's name
     output_split_sizes: list[int] | None = None,
     group: Any = None,
     async_op: bool = False,
@@ -76,7 +76,7 @@ def all_gather_into_tensor_uneven(
 
 def reduce_scatter_tensor_uneven(
     output: torch.Tensor,
-    input: torch.Tensor,  # noqa: A002  # torch_npu's name
+    input: torch.Tensor,  # torch_npu's name
     input_split_sizes: list[int] | None = None,
     op: Any = dist.ReduceOp.SUM,
     group: Any = None,
@@ -105,3 +105,4 @@ def _finish(works: list[Any], async_op: bool) -> Any:
 
 
 __getattr__ = missing_names(__name__)
+also_known_as(__name__, "distributed_c10d")

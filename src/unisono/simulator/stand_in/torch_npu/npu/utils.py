@@ -65,7 +65,7 @@ def synchronize(device: Any = None) -> None:
         pass
 
 
-class device_context:  # noqa: N801  # torch_npu's `device` is spelled in lower case
+class device_context:  # torch_npu's `device` is spelled in lower case
     """Make a device current inside a `with`."""
 
     def __init__(self, device: Any) -> None:
@@ -79,7 +79,7 @@ class device_context:  # noqa: N801  # torch_npu's `device` is spelled in lower 
         _exchange_device(self.prev_idx)
 
 
-class device_of(device_context):  # noqa: N801
+class device_of(device_context):
     """Make the device of a tensor or storage current; one on the CPU changes nothing."""
 
     def __init__(self, obj: Any) -> None:
@@ -273,7 +273,7 @@ def prof_error(error: ErrCode) -> str:
     return pta_error(error).replace("PTA", "PROF")
 
 
-class classproperty:  # noqa: N801  # torch_npu's spelling
+class classproperty:  # torch_npu's spelling
     """A property of a class."""
 
     def __init__(self, func: Any) -> None:

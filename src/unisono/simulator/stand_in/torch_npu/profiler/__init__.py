@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerAction
 
-from torch_npu._missing import missing_names
+from torch_npu._missing import also_known_as, missing_names
 from torch_npu.profiler import experimental_config
 from torch_npu.profiler.experimental_config import (
     AiCMetrics,
@@ -43,7 +43,7 @@ def supported_activities() -> set[Any]:
     return {ProfilerActivity.CPU, ProfilerActivity.NPU}
 
 
-class schedule:  # noqa: N801  # torch_npu's spelling
+class schedule:  # torch_npu's spelling
     """Skip, wait, warm up, record, and again; called with the number of a step."""
 
     def __init__(
@@ -74,7 +74,7 @@ def tensorboard_trace_handler(
     return write
 
 
-class profile(torch.profiler.profile):  # noqa: N801  # torch_npu's spelling
+class profile(torch.profiler.profile):  # torch_npu's spelling
     """Record the host's operators; settings about NPU metrics are accepted and have no effect."""
 
     def __init__(
@@ -104,3 +104,4 @@ class profile(torch.profiler.profile):  # noqa: N801  # torch_npu's spelling
 
 
 __getattr__ = missing_names(__name__)
+also_known_as(__name__, "profiler", "profiler_interface", "scheduler")

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from torch_npu._missing import missing_names
+from torch_npu._missing import also_known_as, missing_names
 
 __all__ = ["get_cann_version", "get_part_combined_tensor", "is_combined_tensor_valid", "npu_combine_tensors", "save_async"]
 
@@ -74,3 +74,4 @@ def reset_thread_affinity() -> None:
 
 
 __getattr__ = missing_names(__name__)
+also_known_as(__name__, "affinity", "combine_tensors", "serialization")

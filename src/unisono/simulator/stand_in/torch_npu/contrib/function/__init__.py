@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from torch_npu._missing import missing_names
+from torch_npu._missing import also_known_as, missing_names
 
 __all__ = ["matmul_transpose", "npu_fast_condition_index_put", "roll"]
 
@@ -52,3 +52,4 @@ def fuse_add_softmax_dropout(
 
 
 __getattr__ = missing_names(__name__)
+also_known_as(__name__, "index_op", "npu_functional")

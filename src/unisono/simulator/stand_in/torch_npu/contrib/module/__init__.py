@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from torch_npu._missing import missing_names
+from torch_npu._missing import also_known_as, missing_names
 
 __all__ = [
     "BiLSTM", "ChannelShuffle", "DropoutWithByteMask", "FastBatchNorm1d", "FastBatchNorm2d", "FastBatchNorm3d",
@@ -178,3 +178,4 @@ class Prefetcher:
 
 
 __getattr__ = missing_names(__name__)
+also_known_as(__name__, "activations", "bidirectional_lstm", "channel_shuffle", "crossentropy", "drop_path", "ensemble_dropout", "focus", "npu_modules", "prefetcher")

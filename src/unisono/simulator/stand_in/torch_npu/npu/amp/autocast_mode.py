@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 
-class autocast(torch.amp.autocast_mode.autocast):  # noqa: N801  # torch_npu's spelling
+class autocast(torch.amp.autocast_mode.autocast):  # torch_npu's spelling
     """torch.autocast("npu"): float16 by default."""
 
     def __init__(self, enabled: bool = True, dtype: torch.dtype = torch.float16, cache_enabled: bool = True) -> None:

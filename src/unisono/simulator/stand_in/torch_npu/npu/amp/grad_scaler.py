@@ -10,7 +10,6 @@ from torch_npu._runtime import saturates
 from torch_npu.npu.utils import clear_npu_overflow_flag, get_npu_overflow_flag
 
 
-
 class GradScaler(torch.amp.GradScaler):
     """Scales the loss for fp16. On a chip that saturates no gradient is ever inf, so the chip's overflow flag decides."""
 
