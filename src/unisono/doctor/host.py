@@ -110,11 +110,31 @@ def _cgroup_cores(path: Path = Path("/sys/fs/cgroup/cpu.max")) -> float | None:
         return None
 
 
+def _cgroup_memory(folder: Path = Path("/sys/fs/cgroup")) -> int | None:
+    """Bytes that the container may still take; None where nothing limits it."""
+    try:
+        limit = (folder / "memory.max").read_text(encoding="ascii").strip()
+        return None if limit == "max" else max(0, int(limit) - int((folder / "memory.current").read_text()))
+    except (OSError, ValueError):
+        return None
+
+
 def _memory() -> Finding:
     try:
         import psutil
 
         available = psutil.virtual_memory().available
+        limited = _cgroup_memory()
+        if limited is not None and limited < available:
+            if limited < 2 * _GIB:
+                return warn(
+                    "H155",
+                    f"{limited / _GIB:.1f} GiB of memory left to this container",
+                    f"the machine itself has {available / _GIB:.0f} GiB available",
+                    "give the container more: ranks and workers need about 1 GiB each",
+                    "docker run --memory=64g ...",
+                )
+            return ok("H155", f"{limited / _GIB:.0f} GiB of memory left to this container")
     except (ImportError, OSError) as error:
         return unknown("H155", "memory", str(error))
     if available < 2 * _GIB:
