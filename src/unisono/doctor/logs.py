@@ -21,6 +21,7 @@ _NODE_FILE = re.compile(r"node[_-]?(\w+)|host[_-]?(\w+)")
 _TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)[-T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,3})(?:[.,]?(\d{3}))?)?")
 _GLOG = re.compile(r"\b[IWEF](\d\d)(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{6})")
 _CODE = re.compile(r"\b(E[A-Z0-9]\d{4}|ERR\d{5})\b")
+_OWN = re.compile(r"\berror ([A-Z]\d{3}):")
 _NUMBER = re.compile(r"(?:error code is|errorCode|ret(?:code)?|result)\s*[=:]?\s*\[?(\d{6})\b")
 _PHASE = re.compile(r"\bin (start|data|forward|backward|reduce|update|evaluate|save) of step (\d+)")
 # A cheap look before the expensive ones: lines without any of these hold no known error.
@@ -104,6 +105,7 @@ def codes_of(text: str, known: Iterable[str] | None = None) -> list[str]:
     """The known codes in a line: written out in either of CANN's styles, as a number, or by its words."""
     table = entries() if known is None else known
     found = [code for code in dict.fromkeys(_CODE.findall(text)) if code in table]
+    found += [code for code in dict.fromkeys(_OWN.findall(text)) if code in table]
     found += [code for code in dict.fromkeys(_NUMBER.findall(text)) if code in table and code not in found]
     if found:
         return found
