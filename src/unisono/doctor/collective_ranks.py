@@ -126,7 +126,7 @@ def main(platform_name: str, answer: Path) -> None:
     rows = [_try(name, platform, device) for name in TESTS]
     nodes = _nodes()
     if os.environ["LOCAL_RANK"] == "0":
-        answer.write_text(json.dumps({"rows": rows, "nodes": nodes}), encoding="utf-8")
+        answer.write_text(json.dumps({"rows": rows, "nodes": nodes, "simulated": platform.simulated}), encoding="utf-8")
     dist.barrier()
     dist.destroy_process_group()
 

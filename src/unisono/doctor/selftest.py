@@ -6,7 +6,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +60,9 @@ def check_collectives(devices: int, platform: str, machines: Machines = Machines
             return
         told = json.loads(answer.read_text(encoding="utf-8"))
     for number, row in enumerate(told["rows"], start=181):
-        yield _collective(f"H{number}", row)
+        finding = _collective(f"H{number}", row)
+        # A simulated figure never goes without the word.
+        yield replace(finding, title=f"{finding.title} (simulated)") if told["simulated"] else finding
     if machines.count > 1:
         yield from _together(told["nodes"])
 
@@ -171,9 +173,9 @@ def _known_digest(digest: str) -> Finding:
     """Digests depend on the processor's instructions and torch; equality with another machine is told, its lack is no fault."""
     table = json.loads((Path(__file__).parent / "knowledge" / "digests.json").read_text(encoding="utf-8"))
     if digest in table:
-        return ok("H191", "the digest is one seen on another machine", table[digest])
+        return ok("H191", "the digest is a known one", table[digest])
     return unknown(
-        "H191", "no other machine is known to give this digest", "other versions, instructions or data give others", ""
+        "H191", "no machine on record gives this digest", "other versions, instructions or data give others", ""
     )
 
 
