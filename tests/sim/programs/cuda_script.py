@@ -8,7 +8,6 @@ import sys
 import torch
 import torch.distributed as dist
 from torch import nn
-
 from torch_npu.contrib import transfer_to_npu  # noqa: F401  # the import does the work
 
 rank = int(os.environ["LOCAL_RANK"])

@@ -6,7 +6,6 @@ import os
 
 import torch
 import torch.distributed as dist
-
 import torch_npu  # noqa: F401  # as a user's script does
 
 torch.npu.set_device(int(os.environ["LOCAL_RANK"]))

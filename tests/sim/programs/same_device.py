@@ -7,7 +7,6 @@ import sys
 
 import torch
 import torch.distributed as dist
-
 import torch_npu  # noqa: F401  # as a user's script does
 
 torch.npu.set_device(int(sys.argv[1].split(",")[int(os.environ["RANK"])]))
