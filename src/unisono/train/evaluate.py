@@ -34,7 +34,7 @@ class Evaluation:
         return self.correct_top5 / self.images
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def evaluate(
     model: nn.Module, batches: Batches, expected_images: int, device: torch.device, go_on: Callable[[], bool]
 ) -> Evaluation | None:

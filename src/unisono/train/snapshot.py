@@ -55,7 +55,8 @@ def snapshot(trainer: Trainer) -> dict[str, Any]:
         "state": trainer.state.to_plain(),
         "model": model,
         "replica_buffers": rows,
-        "optimizer": trainer.optimizer.state_dict(),
+        # Its settings are the recipe's; the groups would add flags of one platform's kernels.
+        "optimizer": trainer.optimizer.state_dict()["state"],
         "loss_scale": trainer.scaler.state(),
         "ema": trainer.ema.state() if trainer.ema is not None else None,
     }
@@ -71,7 +72,8 @@ def restore(trainer: Trainer, payload: dict[str, Any], allow_changed: tuple[str,
     refuse_other_classes(payload["class_names"], trainer.class_names)
     load_weights(trainer.model, payload["model"], trainer.job.recipe.model.name)
     trainer.buffers.load(payload["replica_buffers"], trainer.block)
-    trainer.optimizer.load_state_dict(payload["optimizer"])
+    groups = trainer.optimizer.state_dict()["param_groups"]
+    trainer.optimizer.load_state_dict({"state": payload["optimizer"], "param_groups": groups})
     trainer.scaler.load_state(payload["loss_scale"])
     if trainer.ema is not None and payload["ema"] is not None:
         trainer.ema.load_state(payload["ema"])

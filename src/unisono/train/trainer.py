@@ -141,7 +141,7 @@ class Trainer:
 
     def record(self, losses: Tensor) -> None:
         """Gather this step's losses, the same numbers on any number of ranks, and tell. Collective."""
-        loss = float(gather_replicas(losses.float(), self.job.recipe.replicas).double().cpu().mean())
+        loss = float(gather_replicas(losses.float(), self.job.recipe.replicas).cpu().double().mean())
         self.state.loss_history.append([float(self.state.step), loss])
         a_step = self.clock.lap()
         digest = (
