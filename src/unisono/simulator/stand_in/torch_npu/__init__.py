@@ -10,6 +10,7 @@ from typing import Any
 ORG_AUTOLOAD = os.environ.get("TORCH_DEVICE_BACKEND_AUTOLOAD", "1")
 os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
 import torch  # noqa: E402  # with the switch off
+from torch.utils.backend_registration import generate_methods_for_privateuse1_backend  # noqa: E402
 
 os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = ORG_AUTOLOAD
 
@@ -31,7 +32,7 @@ for _name, _module in list(sys.modules.items()):
         sys.modules.setdefault("torch." + _name.removeprefix("torch_npu."), _module)
 
 _runtime.extension.register_operators()
-torch.utils.generate_methods_for_privateuse1_backend(
+generate_methods_for_privateuse1_backend(
     for_tensor=True, for_module=True, for_packed_sequence=True, for_storage=True, unsupported_dtype=unsupported_dtype
 )
 # Backward runs on the calling thread, as it does for CPU tensors: the same thread-local settings, the same speed.

@@ -21,7 +21,6 @@ class NotSimulatedError(RuntimeError):
 
     def __init__(self, name: str) -> None:
         super().__init__(f"not simulated: {name}")
-        self.name = name
 
 
 class ModuleNotSimulatedError(NotSimulatedError, ImportError):

@@ -201,7 +201,7 @@ def npu_conv2d(
     dilation: list[int],
     groups: int,
 ) -> Tensor:
-    return F.conv2d(input, weight, bias, stride, padding, dilation, groups)  # type: ignore[arg-type]  # lists are taken too
+    return F.conv2d(input, weight, bias, stride, padding, dilation, groups)
 
 
 @_plain

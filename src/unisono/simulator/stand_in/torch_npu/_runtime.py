@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import torch
+from torch.utils.backend_registration import rename_privateuse1_backend
 
 from unisono.errors import UserError
 from unisono.simulator.build import load_extension
@@ -63,7 +64,7 @@ def take_backend_slot() -> None:
         UserError: S102 another backend has it.
     """
     try:
-        torch.utils.rename_privateuse1_backend(BACKEND)
+        rename_privateuse1_backend(BACKEND)
     except RuntimeError as error:
         raise UserError(
             "S102",

@@ -61,6 +61,12 @@ def _reading_npu(function: Callable[..., Any], *, positional_numbers: bool = Fal
     return wrapped
 
 
+def _rebind(owner: Any, **objects: Any) -> None:
+    """Put other objects under names of a module or class: what this import is for."""
+    for name, value in objects.items():
+        setattr(owner, name, value)
+
+
 def _rebind_cuda_module() -> None:
     for name in torch_npu.npu.__all__:
         if hasattr(torch.cuda, name) and not isinstance(getattr(torch.cuda, name), type(torch)):
@@ -70,16 +76,13 @@ def _rebind_cuda_module() -> None:
                  "get_device_capability", "memory_stats", "memory_summary", "reset_peak_memory_stats", "get_rng_state",
                  "set_rng_state", "max_memory_reserved", "utilization", "can_device_access_peer"):  # fmt: skip
         setattr(torch.cuda, name, _reading_npu(getattr(torch_npu.npu, name)))
-    torch.cuda.DoubleTensor = torch_npu.npu.FloatTensor
-    torch.cuda.default_generators = torch_npu.npu.default_generators
-    for target in (torch.cuda.amp, torch.cuda.amp.autocast_mode):
-        target.autocast = autocast  # type: ignore[misc, assignment]  # the point of this module
-    for target in (torch.cuda.amp, torch.cuda.amp.grad_scaler):
-        target.GradScaler = GradScaler  # type: ignore[misc, assignment]  # the same
+    _rebind(torch.cuda, DoubleTensor=torch_npu.npu.FloatTensor, default_generators=torch_npu.npu.default_generators)
+    _rebind(torch.cuda.amp, autocast=autocast, GradScaler=GradScaler)
+    _rebind(torch.cuda.amp.autocast_mode, autocast=autocast)
+    _rebind(torch.cuda.amp.grad_scaler, GradScaler=GradScaler)
     for name in torch.cuda.random.__all__:
         setattr(torch.cuda.random, name, getattr(torch_npu.npu.random, name))
-    torch.cuda.amp.custom_fwd = torch_npu.npu.amp.custom_fwd
-    torch.cuda.amp.custom_bwd = torch_npu.npu.amp.custom_bwd
+    _rebind(torch.cuda.amp, custom_fwd=torch_npu.npu.amp.custom_fwd, custom_bwd=torch_npu.npu.amp.custom_bwd)
 
 
 def _rebind_tensors_and_modules() -> None:
@@ -87,13 +90,14 @@ def _rebind_tensors_and_modules() -> None:
         setattr(torch, name, _reading_npu(getattr(torch, name)))
     for name in _TENSOR_METHODS:
         setattr(torch.Tensor, name, _reading_npu(getattr(torch.Tensor, name), positional_numbers=name == "to"))
-    torch.nn.Module.to = _reading_npu(torch.nn.Module.to, positional_numbers=True)  # type: ignore[method-assign]
-    torch.nn.Module.to_empty = _reading_npu(torch.nn.Module.to_empty)  # type: ignore[method-assign]
-    torch.Tensor.cuda = torch.Tensor.npu  # type: ignore[attr-defined, method-assign]
-    torch.nn.Module.cuda = torch.nn.Module.npu  # type: ignore[attr-defined, method-assign, assignment]
-    torch.Tensor.is_cuda = torch.Tensor.is_npu  # type: ignore[attr-defined, misc]
-    torch.amp.autocast.__init__ = _reading_npu(torch.amp.autocast.__init__)  # type: ignore[method-assign]
-    torch.Generator = _generator_class()  # type: ignore[misc]
+    module = torch.nn.Module
+    npu_tensor, npu_module = vars(torch.Tensor)["npu"], vars(module)["npu"]
+    _rebind(
+        module, to=_reading_npu(module.to, positional_numbers=True), to_empty=_reading_npu(module.to_empty), cuda=npu_module
+    )
+    _rebind(torch.Tensor, cuda=npu_tensor, is_cuda=vars(torch.Tensor)["is_npu"])
+    _rebind(torch.amp.autocast, __init__=_reading_npu(torch.amp.autocast.__init__))
+    _rebind(torch, Generator=_generator_class())
 
 
 def _generator_class() -> Any:
@@ -115,8 +119,11 @@ def _rebind_distributed() -> None:
     for module in (dist, dist.distributed_c10d):
         for name in ("init_process_group", "new_group"):
             setattr(module, name, _with_hccl(getattr(dist.distributed_c10d, name)))
-        module.is_nccl_available = torch_npu.distributed.is_hccl_available  # type: ignore[attr-defined]
-        module.ProcessGroupNCCL = torch_npu.distributed.ProcessGroupHCCL  # type: ignore[attr-defined]
+        _rebind(
+            module,
+            is_nccl_available=torch_npu.distributed.is_hccl_available,
+            ProcessGroupNCCL=torch_npu.distributed.ProcessGroupHCCL,
+        )
     init = torch.nn.parallel.DistributedDataParallel.__init__
 
     @functools.wraps(init)
@@ -124,7 +131,7 @@ def _rebind_distributed() -> None:
         ids = [_as_npu(device) for device in device_ids] if isinstance(device_ids, list | tuple) else device_ids
         init(self, module, ids, _as_npu(output_device), *rest, **named)
 
-    torch.nn.parallel.DistributedDataParallel.__init__ = with_npus  # type: ignore[method-assign, assignment]
+    _rebind(torch.nn.parallel.DistributedDataParallel, __init__=with_npus)
 
 
 def _with_hccl(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -142,7 +149,7 @@ def _with_hccl(function: Callable[..., Any]) -> Callable[..., Any]:
             named["device_id"] = _as_npu(named["device_id"])
         return function(*[read(argument) for argument in arguments], **named)
 
-    wrapped._reads_hccl = True  # type: ignore[attr-defined]  # so that a second name does not wrap it again
+    _rebind(wrapped, _reads_hccl=True)  # so that a second name does not wrap it again
     return wrapped
 
 
@@ -154,7 +161,7 @@ def _rebind_the_rest() -> None:
         warnings.warn("torch.jit.script is disabled by transfer_to_npu", RuntimeWarning, stacklevel=2)
         return obj
 
-    torch.jit.script = leave_as_it_is
+    _rebind(torch.jit, script=leave_as_it_is)
 
 
 warnings.warn(

@@ -90,8 +90,7 @@ def reduce_scatter_tensor_uneven(
     works = [
         dist.reduce(block, group_dst=rank, op=op, group=group, async_op=True) for rank, block in enumerate(blocks)
     ]
-    for work in works:
-        work.wait()
+    _finish(works, async_op=False)
     output.copy_(blocks[mine])
     return _finish(works, async_op)
 

@@ -40,9 +40,15 @@ def tensor_types() -> dict[str, Any]:
     for name, dtype in _TYPES.items():
         members = {"npu_dtype": dtype, "__module__": "torch.npu"}
         made[f"{name}Tensor"] = _TensorType(f"{name}Tensor", (), members)
-        made[f"{name}Storage"] = type(torch.storage._LegacyStorage)(
-            f"{name}Storage",
-            (torch.storage._LegacyStorage,),
-            {**members, "dtype": property(lambda self, kept=dtype: kept), "_dtype": property(lambda self, kept=dtype: kept)},
-        )
+        made[f"{name}Storage"] = _storage_type(name, dtype)
     return made
+
+
+def _storage_type(name: str, dtype: torch.dtype) -> Any:
+    legacy: Any = torch.storage._LegacyStorage
+
+    def kept(_: object) -> torch.dtype:
+        return dtype
+
+    members = {"npu_dtype": dtype, "__module__": "torch.npu", "dtype": property(kept), "_dtype": property(kept)}
+    return type(legacy)(f"{name}Storage", (legacy,), members)

@@ -54,7 +54,7 @@ class schedule:  # torch_npu's spelling
         )
 
     def __call__(self, step: int) -> ProfilerAction:
-        return self._plan(step)
+        return ProfilerAction(self._plan(step))
 
 
 def tensorboard_trace_handler(

@@ -44,8 +44,11 @@ class GradScaler(torch.amp.GradScaler):
         """The next step's scale; a fixed one stays."""
         if not self._enabled:
             return
-        before = None if self._dynamic or new_scale is not None else self._scale.clone()  # type: ignore[has-type]
-        super().update(new_scale)
-        if before is not None:
-            self._scale.copy_(before)
-            self._growth_tracker.fill_(0)
+        scale, tracker = self._scale, self._growth_tracker
+        if self._dynamic or new_scale is not None or scale is None or tracker is None:
+            super().update(new_scale)
+            return
+        before = scale.clone()
+        super().update()
+        scale.copy_(before)
+        tracker.fill_(0)
