@@ -27,6 +27,9 @@ types: $(VENV)/.ready
 layers: $(VENV)/.ready
 	$(BIN)/lint-imports
 
+bench: $(VENV)/.ready
+	$(BIN)/python benchmarks/run.py --write
+
 soak: $(VENV)/.ready
 	$(BIN)/python scripts/soak.py --faults 200 --write
 

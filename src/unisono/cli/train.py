@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -271,7 +272,18 @@ def _launch(options: dict[str, Any], loaded: LoadedRecipe, arguments: list[str])
             f"restart {attempt} of {request.max_restarts} on {devices} devices, from the newest whole checkpoint"
         )
 
-    return _conclude(request, launch(request, restarting), options)
+    try:
+        result = launch(request, restarting)
+    except UserError:
+        _forget(request.run_dir, options)
+        raise
+    return _conclude(request, result, options)
+
+
+def _forget(run_dir: Path, options: dict[str, Any]) -> None:
+    """A run that was refused before its first checkpoint leaves no folder, unless the user named it."""
+    if options["run_dir"] is None and not any((run_dir / "checkpoints").glob("*.pt")):
+        shutil.rmtree(run_dir, ignore_errors=True)
 
 
 def _launch_request(options: dict[str, Any], loaded: LoadedRecipe, arguments: list[str]) -> LaunchRequest:
@@ -280,6 +292,9 @@ def _launch_request(options: dict[str, Any], loaded: LoadedRecipe, arguments: li
 
     if options["download"]:
         _download(loaded, options)
+    nodes = _nodes(options["nnodes"])
+    count = device_count(options, loaded.recipe.replicas)
+    threads = thread_count(options)
     if options["run_dir"] is not None:
         run_dir = options["run_dir"]
     elif options["resume"] == "auto":
@@ -287,7 +302,6 @@ def _launch_request(options: dict[str, Any], loaded: LoadedRecipe, arguments: li
     else:
         run_dir = make_run_dir(options["runs_dir"], loaded.recipe.name)
     (run_dir / "logs").mkdir(parents=True, exist_ok=True)
-    count = device_count(options, loaded.recipe.replicas)
     environment = {}
     if options["simulate"]:
         from unisono.simulator import environment as simulated
@@ -297,11 +311,11 @@ def _launch_request(options: dict[str, Any], loaded: LoadedRecipe, arguments: li
         command=rank_command(arguments),
         devices=count,
         run_dir=run_dir,
-        threads=thread_count(options),
+        threads=threads,
         max_restarts=3 if options["max_restarts"] is None else options["max_restarts"],
         hang_timeout_s=options["hang_timeout"],
         elastic=options["elastic"],
-        nodes=_nodes(options["nnodes"]),
+        nodes=nodes,
         node_rank=options["node_rank"],
         rdzv_endpoint=options["rdzv_endpoint"],
         environment=environment,
