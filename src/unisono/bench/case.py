@@ -209,5 +209,5 @@ def machine() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "python": platform.python_version(),
         "torch": version("torch"),
-        "load_before": os.getloadavg()[0],
+        "load_before": round(os.getloadavg()[0], 1),
     }

@@ -61,14 +61,14 @@ def _efficiency_plot(rows: Sequence[Row]) -> str:
     def y(value: float) -> float:
         return height - bottom - value / top * (height - bottom - 15)
 
-    step = (width - left - 30) / max(1, len(rows) - 1) if len(rows) > 1 else 0
-    places = [left + 20 + step * number for number in range(len(rows))]
+    step = (width - left - 70) / max(1, len(rows) - 1) if len(rows) > 1 else 0
+    places = [left + 50 + step * number for number in range(len(rows))]
     points = " ".join(f"{x:.1f},{y(row.efficiency):.1f}" for x, row in zip(places, rows, strict=True))
     marks = "".join(
         f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{y(row.efficiency * (1 - row.spread / 2)):.1f}" y2="{y(row.efficiency * (1 + row.spread / 2)):.1f}" stroke="#1f77b4"/>'
         f'<circle cx="{x:.1f}" cy="{y(row.efficiency):.1f}" r="4" fill="#1f77b4"/>'
         f'<text x="{x:.1f}" y="{height - 20}" text-anchor="middle">{row.devices}</text>'
-        f'<text x="{x + 8:.1f}" y="{y(row.efficiency) - 8:.1f}" font-size="12">{row.efficiency:.0%}</text>'
+        f'<text x="{x - 8:.1f}" y="{y(row.efficiency) - 8:.1f}" text-anchor="end" font-size="12">{row.efficiency:.0%}</text>'
         for x, row in zip(places, rows, strict=True)
     )
     grid = "".join(
