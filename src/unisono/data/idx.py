@@ -16,7 +16,7 @@ from unisono.errors import UserError
 log = logging.getLogger(__name__)
 
 CLASS_NAMES = ("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot")
-SAMPLE = Path(__file__).parent / "sample"
+SAMPLE = Path(__file__).resolve().parent / "sample"
 DEBIAN = Path("/usr/share/datasets/fashion-mnist")
 _STEMS = {"train": "train", "val": "t10k"}
 
@@ -29,7 +29,7 @@ def open_fashion_mnist(data_path: Path | None) -> DataSets:
     """
     folder = _find(data_path)
     sets = {split: _read_split(folder, stem) for split, stem in _STEMS.items()}
-    is_sample = folder == SAMPLE
+    is_sample = folder.resolve() == SAMPLE
     notes: tuple[str, ...] = ()
     if is_sample:
         notes = (

@@ -24,6 +24,7 @@ from unisono.platforms.base import Platform
 from unisono.recipe.schema import Recipe
 from unisono.train.build import Surroundings, build_trainer
 from unisono.train.checkpoint import read_whole
+from unisono.train.digest import digest_of
 from unisono.train.pulse import Pulse
 from unisono.train.report import Reporter, Silent
 from unisono.train.run_folder import RunFolder, make_run_dir, newest_run_dir, with_resume
@@ -96,8 +97,10 @@ def run(request: RunRequest, reporter: Reporter, pulse: Pulse, stop: StopFlag) -
             closing.callback(trainer.saver.close)
         trainer.clock.on_warm = pulse.restart_clock
         prepare(trainer, request, folder)
+        for note in sets.notes:
+            trainer.reporter.said(f"note: {note}")
         trainer.fit()
-        return conclude(trainer, folder, time.perf_counter() - started)
+        return conclude(trainer, folder, sets, time.perf_counter() - started)
 
 
 def decide(request: RunRequest, sets: DataSets) -> Job:
@@ -172,16 +175,20 @@ def prepare(trainer: Trainer, request: RunRequest, folder: RunFolder) -> None:
         )
 
 
-def conclude(trainer: Trainer, folder: RunFolder, total_s: float) -> dict[str, Any]:
+def conclude(trainer: Trainer, folder: RunFolder, sets: DataSets, total_s: float) -> dict[str, Any]:
     """Finish the last write, then sum the run up. Collective."""
     trainer.clock.lap()
     bad_images = sum(gather_objects(trainer.batches.bad_image_count()))
     phases = gather_objects({phase: trainer.pulse.phase_s[phase] for phase in _TRAINING_PHASES})
+    # A run that was whole already has written nothing this time.
+    untouched = snapshot(trainer) if trainer.state.step == folder.resumed_at else None
     if trainer.saver is None or trainer.writer is None:
         return {"stopped": trainer.stopped}
     trainer.pulse.at("save", trainer.state.position)
     trainer.saver.wait()
-    summary = summarize(trainer, folder, total_s, bad_images) | {"phase_s_by_rank": phases}
+    if untouched is not None and not trainer.saver.last_digest:
+        trainer.saver.last_digest = digest_of(untouched)
+    summary = summarize(trainer, folder, total_s, bad_images) | {"phase_s_by_rank": phases, "sample": sets.is_sample}
     trainer.writer.write_json("summary.json", summary)
     trainer.pulse.at("end", trainer.state.position)
     trainer.reporter.finished(summary)
