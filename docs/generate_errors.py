@@ -26,8 +26,8 @@ _FAMILIES = {
 def document() -> str:
     """The whole page."""
     known = entries()
-    own = sorted(code for code, entry in known.items() if entry.source == "unisono")
-    words = sorted(code for code in known if code.startswith("X1"))
+    words = sorted(code for code in known if code.startswith("X"))
+    own = sorted(code for code, entry in known.items() if entry.source == "unisono" and code not in words)
     vendor = [code for code in known if code not in own and code not in words]
     lines = [
         "# Errors",
@@ -43,9 +43,21 @@ def document() -> str:
             lines += ["", f"## {letter}: {name}"]
             for code in codes:
                 lines += ["", *_own(known[code])]
-    lines += ["", "## Failures known by their words", "", "| code | what | cause | remedy |", "|---|---|---|---|"]
+    lines += [
+        "",
+        "## Failures known by their words",
+        "",
+        "| code | what | cause | remedy | source |",
+        "|---|---|---|---|---|",
+    ]
     lines += [_row(known[code]) for code in words]
-    lines += ["", "## Codes of CANN and torch_npu", "", "| code | what | cause | remedy |", "|---|---|---|---|"]
+    lines += [
+        "",
+        "## Codes of CANN and torch_npu",
+        "",
+        "| code | what | cause | remedy | source |",
+        "|---|---|---|---|---|",
+    ]
     lines += [_row(known[code]) for code in vendor]
     return "\n".join(lines) + "\n"
 
@@ -56,7 +68,8 @@ def _own(entry: Entry) -> list[str]:
 
 
 def _row(entry: Entry) -> str:
-    cells = (entry.code, entry.title["en"], entry.cause["en"], entry.remedy["en"])
+    source = f"{entry.source} ({entry.date})" if entry.date else entry.source
+    cells = (entry.code, entry.title["en"], entry.cause["en"], entry.remedy["en"], source)
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from unisono.cli import render
 from unisono.errors import UserError
+
+if TYPE_CHECKING:
+    from unisono.doctor.explain_result import Explanation
 
 
 def register(app: typer.Typer) -> None:
@@ -25,12 +28,20 @@ def explain(
     json: Annotated[bool, typer.Option("--json", help="The answer as JSON.")] = False,
 ) -> None:
     """Name the rank that failed first, the cause, the evidence and the remedy."""
-    from unisono.doctor.explain import explain_code, explain_path, explain_text
-    from unisono.doctor.explain_text import default_language, explanation_lines
+    from unisono.doctor.explain_text import choose_language, explanation_lines
 
-    language = lang or default_language()
-    if language not in ("en", "zh"):
-        raise UserError.unknown("H204", "language", language, ("en", "zh"))
+    language = choose_language(lang)
+    found = _explain(what)
+    if json:
+        render.as_json(found.to_plain())
+        return
+    for text in explanation_lines(found, language):
+        render.line(text)
+
+
+def _explain(what: str) -> Explanation:
+    from unisono.doctor.explain import explain_code, explain_path, explain_stream
+
     if what == "-":
         if sys.stdin.isatty():
             raise UserError(
@@ -39,17 +50,11 @@ def explain(
                 "no code, file or folder was given and nothing is piped in",
                 "unisono explain EI0006, or unisono explain LOGDIR",
             )
-        sys.stdin.reconfigure(errors="replace")  # type: ignore[union-attr]  # a text stream of the process
-        found = explain_text(sys.stdin)
-    elif Path(what).exists() or "/" in what or "." in what:
-        found = explain_path(Path(what))
-    else:
-        found = explain_code(what)
-    if json:
-        render.as_json(found.to_plain())
-    else:
-        for text in explanation_lines(found, language):
-            render.line(text)
+        return explain_stream(sys.stdin.buffer)
+    # A code has no dot, and a path that is meant as one mostly has a dot or a slash.
+    if Path(what).exists() or "/" in what or "." in what:
+        return explain_path(Path(what))
+    return explain_code(what)
 
 
 def explain_run(run_dir: Path) -> list[str]:

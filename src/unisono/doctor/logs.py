@@ -1,39 +1,50 @@
-"""Logs of many ranks read as one list of events: whose, when, what. Streams; holds only the lines that matter."""
+"""One log read as events: whose, when, what. Streams; holds the lines that matter and counts the rest."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from datetime import datetime
-from pathlib import Path
+from dataclasses import dataclass, field, replace
+from typing import BinaryIO
 
-from unisono.doctor.knowledge import GENERIC, entries, patterns
+from unisono.doctor import logs_scan as scan
+from unisono.doctor.knowledge import (
+    PASSED_ON,
+    PROCESS_ENDED,
+    PROGRAM_EXCEPTION,
+    Entry,
+    entries,
+    entry_of,
+    module_of,
+    patterns,
+)
+from unisono.doctor.logs_clock import step_times, time_of
+from unisono.doctor.logs_owner import ANSI, process_and_rank_in, process_of, rank_inside, split_prefix
+from unisono.doctor.logs_trace import RootCause, Trace, ended_process, read_root_cause, read_trace
 
-_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_RANK_PREFIX = re.compile(r"^\s*\[(?:rank|default|trainer|worker)?\s?(\d+)\]\s?:?\s?")
-_RANK_INSIDE = re.compile(r"\[rank(\d+)\]|\bRankID:(\d+)|\brank[ =:](\d+)\b")
-_RANK_FILE = re.compile(
-    r"rank[_-]?(\d+)|(?:^|[_/-])(\d+)(?:[_/](?:stdout|stderr))?\.(?:log|txt)$|(?:^|/)(\d+)/(?:stdout|stderr)\.log$"
+_CODE = re.compile(r"(?<![A-Za-z0-9_])(E[A-Z0-9]\d{4}|ERR\d{5})(?![A-Za-z0-9])")
+# A code that no table holds counts only where it stands as CANN writes it: `EI0099: ` or `Title(EI0099)`.
+_CODE_FORM = re.compile(r"(?<![A-Za-z0-9_])(E[A-Z]\d{4})(?=: \[PID|\)?: )")
+_NUMBER = re.compile(r"(?:error code is|rrorCode|[Rr]et(?:code)?|result)\s*[=:]?\s*\[?(\d{6})(?!\d)")
+_UNISONO = re.compile(r"\berror ([A-Z]\d{3}): ")
+_PHASE = re.compile(r"\bin (start|data|forward|backward|reduce|update|evaluate|save|end) of step (\d+)")
+_WARNING = re.compile(r"\[?W\d{4} |\[W |\bWARN(?:ING)?\b|[Ww]arning:|\bretry|\bretried")
+_BLAMED = (
+    re.compile(r"remote rank:? ?\[?(\d+)"),
+    re.compile(r"received errors while waiting for send/recv from rank (\d+)"),
+    re.compile(r"Ranks? (\d+)[\d, ]* failed to pass monitoredBarrier"),
+    re.compile(r"Cluster Exception Location\[IP/ID\]:\[[^/\]]*/(\d+)\]"),
+    re.compile(r"no response from rank (\d+)"),
 )
-_NODE_FILE = re.compile(r"node[_-]?(\w+)|host[_-]?(\w+)")
-# CANN's dates join date and time by "-" and end in milliseconds and microseconds; others use "T" or a blank.
-_TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)[-T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,3})(?:[.,]?(\d{3}))?)?")
-_GLOG = re.compile(r"\b[IWEF](\d\d)(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{6})")
-_CODE = re.compile(r"\b(E[A-Z0-9]\d{4}|ERR\d{5})\b")
-_OWN = re.compile(r"\berror ([A-Z]\d{3}):")
-_NUMBER = re.compile(r"(?:error code is|errorCode|ret(?:code)?|result)\s*[=:]?\s*\[?(\d{6})\b")
-_PHASE = re.compile(r"\bin (start|data|forward|backward|reduce|update|evaluate|save) of step (\d+)")
-# A cheap look before the expensive ones: lines without any of these hold no known error.
-_WORTH = re.compile(
-    r"E[A-Z0-9]\d{4}|ERR\d{5}|rror|RROR|xception|ailed|Fail|imeout|imed out|ignal|SIG|illed|peer|pipe|refused|memory|Memory|MEMORY|NaN|nan|"
-    r"[Bb]us|symbol|No space|quota|denied|Read-only|Fault|fault|assert|not (?:found|compiled|set|known|contiguous|finite)|"
-    r"contiguous|fall back|"
-    r"sign of life|injected|EADDRINUSE|in use|GLIBC|CXXABI|No module|central directory|truncated|Ran out|finished reduction|"
-    r"all tensors|socket"
-)
-_LINE_LIMIT = 4000
-LOG_SUFFIXES = frozenset({".log", ".txt", ".out", ".err", ".json", ""})
+_STARTS = re.compile(r"rank \d+ starts, attempt (\d+)")
+_WORK = re.compile(r"\[Rank (\d+)\].*(?:SeqNum|last enqueued work)[=:] ?(\d+)")
+_KEPT_OF_A_KIND = 30
+_CACHE_SIZE = 20_000
+_EDGE_BYTES = 1 << 16
+_DIGITS = b"0123456789"
+# The agent's exit codes below zero are signals; these have entries of their own.
+_SIGNALS = {-9: "X131", -11: "X132", -15: "X133", -2: "X143", -6: "X142", -7: "X104"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,113 +60,273 @@ class Event:
     time: float | None
     """Seconds since 1970 by the writer's own clock, as far as the log tells."""
     order: int
-    """Position among all events of its file."""
-    phase: str | None = None
+    """Number of its line."""
+    kind: str = "cause"
+    """As in the knowledge table; a warning of a waiting rank is a note."""
+    phase: str = ""
     step: int | None = None
-
-    @property
-    def is_collateral(self) -> bool:
-        """True when such a line follows from another rank's failure."""
-        return entries()[self.code].collateral
+    frame: str = ""
+    """file:line of the program, for exceptions."""
+    process: int | None = None
+    attempt: int | None = None
+    """Which life of the job it belongs to, where the log says so."""
 
     @property
     def is_generic(self) -> bool:
         """True when the code says only that there was an error."""
-        return GENERIC.match(self.code) is not None
+        return self.kind == "generic"
+
+
+@dataclass(slots=True)
+class Reading:
+    """What one log gave."""
+
+    name: str
+    rank: int | None = None
+    node: str | None = None
+    attempt: int | None = None
+    events: list[Event] = field(default_factory=list)
+    counts: Counter[tuple[str, int | None]] = field(default_factory=Counter)
+    """(code, rank) of every line, kept or not."""
+    error_lines: list[str] = field(default_factory=list)
+    """The last lines that look like an error."""
+    last_line: str = ""
+    last_where: str = ""
+    last_time: float | None = None
+    steps: dict[int, float] = field(default_factory=dict)
+    """When it spoke of which step, near its start and its end."""
+    ranks: set[int] = field(default_factory=set)
+    processes: dict[int, int] = field(default_factory=dict)
+    """Process to rank, where torch_npu said so."""
+    blamed: Counter[int] = field(default_factory=Counter)
+    """Ranks that others said they waited for."""
+    work: dict[int, int] = field(default_factory=dict)
+    """The last collective of each rank by its sequence number, as NCCL's watchdog tells."""
+    root: RootCause | None = None
+    lines: int = 0
 
 
 def read_events(
     lines: Iterable[str], name: str, *, rank: int | None = None, node: str | None = None
 ) -> Iterator[Event]:
-    """The known events of one log, in its order."""
-    known = entries()
-    when: float | None = None
-    own_rank = rank
-    order = 0
-    for number, raw in enumerate(lines, 1):
-        if len(raw) > _LINE_LIMIT:
-            raw = raw[:_LINE_LIMIT]
-        # Times stand on other lines than errors; follow the clock on lines that show one at all.
-        if "20" in raw and (stamp := time_of(raw)) is not None:
-            when = stamp
-        if _WORTH.search(raw) is None:
-            continue
-        text = _ANSI.sub("", raw).rstrip()
-        here, text = _rank_of(text, own_rank)
-        codes = codes_of(text, known)
-        if not codes:
-            continue
-        phase = _PHASE.search(text)
-        for code in codes:
-            yield Event(
-                code,
-                text.strip()[:400],
-                f"{name}:{number}",
-                here,
-                node,
-                when,
-                order,
-                phase[1] if phase else None,
-                int(phase[2]) if phase else None,
-            )
-            order += 1
+    """The known events of a text given as lines, in its order."""
+    raw = "\n".join(line.rstrip("\n") for line in lines).encode("utf-8", "replace")
+    reader = _Reader(Reading(name, rank, node))
+    reader.read(scan.Block(raw + b"\n", 1, True))
+    yield from reader.reading.events
+
+
+def read_log(
+    stream: BinaryIO, name: str, *, rank: int | None = None, node: str | None = None, attempt: int | None = None
+) -> Reading:
+    """Everything that one log tells, read once from its start to its end."""
+    reader = _Reader(Reading(name, rank, node, attempt))
+    for block in scan.blocks(stream):
+        reader.read(block)
+    return reader.reading
 
 
 def codes_of(text: str, known: Iterable[str] | None = None) -> list[str]:
-    """The known codes in a line: written out in either of CANN's styles, as a number, or by its words."""
+    """The codes in a line: written out in either of CANN's styles, as a number, unisono's own, or by its words."""
     table = entries() if known is None else known
-    found = [code for code in dict.fromkeys(_CODE.findall(text)) if code in table]
-    found += [code for code in dict.fromkeys(_OWN.findall(text)) if code in table]
-    found += [code for code in dict.fromkeys(_NUMBER.findall(text)) if code in table and code not in found]
-    if found:
+    found = written_codes(text, table)
+    if found or (word := code_by_words(text)) is None:
         return found
-    return next(([code] for code, pattern in patterns() if pattern.search(text)), [])
+    return [word]
 
 
-def time_of(text: str) -> float | None:
-    """The first time in a line, as seconds since 1970; local clocks are taken as they are."""
-    match = _TIME.search(text)
-    try:
-        if match is not None:
-            year, month, day, hour, minute, second = (int(part) for part in match.groups()[:6])
-            milli, micro = int((match[7] or "0").ljust(3, "0")), int(match[8] or 0)
-            return datetime(year, month, day, hour, minute, second).timestamp() + milli / 1e3 + micro / 1e6
-        match = _GLOG.search(text)
-        if match is not None:
-            month, day, hour, minute, second, micro = (int(part) for part in match.groups())
-            return datetime(datetime.now().year, month, day, hour, minute, second, micro).timestamp()
-    except (ValueError, OverflowError, OSError):
-        return None
+def written_codes(text: str, table: Iterable[str]) -> list[str]:
+    """The codes that stand in a line as codes."""
+    found = dict.fromkeys(code for code in _CODE.findall(text) if code in table)
+    found |= dict.fromkeys(code for code in _CODE_FORM.findall(text) if module_of(code) is not None)
+    found |= dict.fromkeys(code for code in _NUMBER.findall(text) if code in table)
+    found |= dict.fromkeys(code for code in _UNISONO.findall(text) if code in table)
+    return list(found)
+
+
+def code_by_words(text: str) -> str | None:
+    """The failure that a line is known for by its words."""
+    for pattern in patterns():
+        if any(needle in text for needle in pattern.needles) and pattern.regex.search(text):
+            return pattern.code
     return None
 
 
-def rank_and_node_of(path: Path, root: Path) -> tuple[int | None, str | None]:
-    """Whose log a file is, by its name and folders."""
-    name = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
-    rank = _RANK_FILE.search(name)
-    node = _NODE_FILE.search(name)
-    return (
-        int(next(group for group in rank.groups() if group is not None)) if rank else None,
-        next(group for group in node.groups() if group is not None) if node else None,
-    )
+class _Reader:
+    """Walks through the blocks of one log."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+        self._known = entries()
+        self._words: dict[bytes, str | None] = {}
+        self._time: float | None = None
+
+    def read(self, block: scan.Block) -> None:
+        line, counted = block.first_line, 0
+        skip_until = -1
+        data = block.data
+        if block.first_line == 1:
+            self._note_steps(data[:_EDGE_BYTES])
+        for start, end in scan.candidates(data):
+            line += data.count(b"\n", counted, start)
+            counted = start
+            raw = data[start:end]
+            if b"starts, attempt" in raw and (life := _STARTS.search(raw.decode("utf-8", "replace"))) is not None:
+                self.reading.attempt = int(life[1])
+                continue
+            if scan.TRACEBACK in raw:
+                trace = read_trace(data, start)
+                if trace is not None:
+                    self._take_trace(block, trace, start)
+                    skip_until = trace.at
+            elif b"Root Cause" in raw and (root := read_root_cause(data, start)) is not None:
+                self._take_root(root, line, block, start)
+            if start != skip_until:
+                self._take(raw, line, block, start)
+        self._close(block)
+
+    def _take(self, raw: bytes, line: int, block: scan.Block, start: int) -> None:
+        """One candidate line."""
+        text = raw.decode("utf-8", "replace")
+        codes = written_codes(text, self._known)
+        if not codes:
+            word = self._by_words(raw, text)
+            if word is None:
+                return
+            codes = [word]
+        elif (word := code_by_words(text)) is not None and entry_of(codes[0]).kind == "generic":
+            codes.append(word)
+        self._note_hints(text)
+        for code in codes:
+            if code == PROCESS_ENDED and (ended := ended_process(text)) is not None:
+                code = _SIGNALS.get(ended[0], PROCESS_ENDED)
+            self._keep(entry_of(code), text, line, block, start)
+
+    def _by_words(self, raw: bytes, text: str) -> str | None:
+        # Lines of one kind differ in numbers only, and a log may hold a million of them. Exit codes are numbers that matter.
+        key = raw if b"exitcode" in raw or b"ignal" in raw else raw.translate(None, _DIGITS)
+        try:
+            return self._words[key]
+        except KeyError:
+            if len(self._words) >= _CACHE_SIZE:
+                self._words.clear()
+            found = self._words[key] = code_by_words(text)
+            return found
+
+    def _keep(
+        self, entry: Entry, text: str, line: int, block: scan.Block, start: int, trace: Trace | None = None
+    ) -> Event | None:
+        reading = self.reading
+        rank, _, rest = split_prefix(ANSI.sub("", text)) if text[:1] in "[\x1b r0123456789\t" else (None, "", text)
+        owner = rank if rank is not None else reading.rank if reading.rank is not None else rank_inside(rest)
+        if owner is not None:
+            reading.ranks.add(owner)
+        reading.counts[entry.code, owner] += 1
+        if reading.counts[entry.code, owner] > _KEPT_OF_A_KIND:
+            return None
+        phase = _PHASE.search(rest)
+        kind = entry.kind
+        if trace is None and kind in ("collateral", "suspect", "generic") and _WARNING.search(rest[:200]):
+            kind = "note"
+        event = Event(
+            entry.code,
+            ANSI.sub("", rest).strip()[:400],
+            f"{reading.name}:{line}",
+            owner,
+            reading.node,
+            self._when(block, start, text),
+            line,
+            kind,
+            phase[1] if phase else trace.phase if trace else "",
+            int(phase[2]) if phase else None,
+            trace.frame if trace else "",
+            process_of(reading.name, rest),
+            reading.attempt,
+        )
+        reading.events.append(event)
+        return event
+
+    def _take_trace(self, block: scan.Block, trace: Trace, start: int) -> None:
+        """The exception at a traceback's end; where CANN's or other words in its message say more, they decide."""
+        data = block.data
+        end = data.find(b"\n", trace.at)
+        text = data[trace.at : end if end >= 0 else len(data)][:2000].decode("utf-8", "replace").rstrip()
+        message = "\n".join(trace.message)
+        codes = written_codes(trace.exception, self._known)
+        word = code_by_words(trace.exception)
+        code = codes[0] if codes and entry_of(codes[0]).kind != "generic" else word or (codes[0] if codes else None)
+        entry = entry_of(code or PROGRAM_EXCEPTION)
+        rest = "\n".join(trace.message[1:])
+        if entry.code == PROGRAM_EXCEPTION and (written_codes(rest, self._known) or _any_words(trace.message[1:])):
+            entry = replace(entry, kind="generic")
+        if entry.code == "X133" or ("Caught" in trace.exception and "DataLoader worker" in trace.exception):
+            entry = entry_of(PASSED_ON) if entry.code != "X133" else entry
+        self._note_hints(message)
+        self._keep(entry, text, block.line_number(trace.at), block, trace.at if trace.at > start else start, trace)
+
+    def _take_root(self, root: RootCause, line: int, block: scan.Block, start: int) -> None:
+        self.reading.root = root
+        code = _SIGNALS.get(root.exit_code or 0, PROCESS_ENDED)
+        event = self._keep(entry_of(code), root.text, line, block, start)
+        if event is not None:
+            self.reading.events[-1] = replace(
+                event, rank=root.rank if root.rank is not None else event.rank, node=event.node or root.host
+            )
+
+    def _note_hints(self, text: str) -> None:
+        """Who is whose process, whom a rank waited for, how far its collectives are."""
+        if "RankID" in text and (pair := process_and_rank_in(text)) is not None:
+            self.reading.processes[pair[0]] = pair[1]
+        for regex in _BLAMED:
+            match = regex.search(text)
+            if match is not None:
+                self.reading.blamed[int(match[1])] += 1
+        work = _WORK.search(text) if "SeqNum" in text or "last enqueued" in text else None
+        if work is not None:
+            self.reading.work[int(work[1])] = int(work[2])
+
+    def _when(self, block: scan.Block, start: int, text: str) -> float | None:
+        """The line's own time, else that of the nearest line before it that has one."""
+        own = time_of(text)
+        if own is None:
+            before = block.data[max(0, start - 8192) : start].decode("utf-8", "replace").splitlines()
+            own = next((when for line in reversed(before[-80:]) if (when := time_of(line)) is not None), self._time)
+        self._time = own if own is not None else self._time
+        return own
+
+    def _note_steps(self, raw: bytes) -> None:
+        for step, when in step_times(raw.decode("utf-8", "replace").splitlines()).items():
+            self.reading.steps.setdefault(step, when)
+
+    def _close(self, block: scan.Block) -> None:
+        reading, data = self.reading, block.data
+        reading.lines = block.first_line + data.count(b"\n") - (1 if data.endswith(b"\n") else 0)
+        reading.error_lines = (reading.error_lines + _last_error_lines(data))[-5:]
+        tail = data[-_EDGE_BYTES:].decode("utf-8", "replace").splitlines()
+        if block.is_last or len(data) > _EDGE_BYTES // 2:
+            self._note_steps(data[-_EDGE_BYTES:])
+        filled = [line for line in tail[-200:] if line.strip()]
+        if filled:
+            reading.last_line = ANSI.sub("", filled[-1]).strip()[:300]
+            reading.last_where = f"{reading.name}:{reading.lines}"
+        stamp = next((when for line in reversed(filled) if (when := time_of(line)) is not None), None)
+        reading.last_time = stamp if stamp is not None else reading.last_time
 
 
-def log_files(folder: Path) -> list[Path]:
-    """Every file below a folder that may be a log, sorted; plog folders included."""
-    found = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix.lower() in LOG_SUFFIXES]
-    return [
-        path
-        for path in found
-        if path.name not in ("recipe.json", "manifest.json", "summary.json", "failure.json", "metrics.jsonl")
-    ]
+def _any_words(lines: Iterable[str]) -> bool:
+    return any(code_by_words(line) is not None for line in lines)
 
 
-def _rank_of(text: str, own: int | None) -> tuple[int | None, str]:
-    """The rank a line speaks of, and the line without its prefix."""
-    prefix = _RANK_PREFIX.match(text)
-    if prefix is not None:
-        return int(prefix[1]), text[prefix.end() :]
-    inside = _RANK_INSIDE.search(text)
-    if inside is not None and own is None:
-        return int(next(group for group in inside.groups() if group is not None)), text
-    return own, text
+def _last_error_lines(data: bytes) -> list[str]:
+    """The last five lines of a block that look like an error, by looking from its end."""
+    found: dict[int, str] = {}
+    for look in scan.ERROR_LOOKS:
+        at = len(data)
+        for _ in range(5):
+            at = data.rfind(look, 0, at)
+            if at < 0:
+                break
+            start, end = scan.line_around(data, at)
+            found[start] = ANSI.sub("", data[start:end].decode("utf-8", "replace")).strip()[:300]
+            at = start
+    return [found[start] for start in sorted(found)[-5:]]
