@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from unisono.simulator.build import ensure_built
 from unisono.simulator.real import STAND_IN, refuse_beside_real_npus
 from unisono.simulator.settings import SimulatorSettings, make_settings, settings_from
 
@@ -31,10 +32,12 @@ def environment(
         faults: texts such as "rank=3,step=20,kind=hang".
 
     Raises:
-        UserError: S101 real NPUs work here, S103 to S106 something is out of range.
+        UserError: S101 real NPUs work here, S103 to S106 something is out of range, S110 to S114 the extension cannot be
+            built.
     """
     settings = make_settings(devices, chip, memory, faults)
     refuse_beside_real_npus()
+    ensure_built()  # here, where a failure is told in four lines, and not in eight ranks at once
     path = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry and entry != str(STAND_IN)]
     return {
         **settings.to_environment(),

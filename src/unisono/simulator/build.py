@@ -52,19 +52,20 @@ def cache_dir() -> Path:
 
 
 def fingerprint() -> str:
-    """Changes with the sources, the flags, torch and Python: what a built file may be used with."""
-    import torch
-
-    digest = hashlib.sha256()
+    """Changes with the sources, the flags, torch and Python: what a built file may be used with. Does not import torch."""
+    found = importlib.util.find_spec("torch")
+    assert found is not None
+    assert found.origin is not None
+    digest = hashlib.sha256((Path(found.origin).parent / "version.py").read_bytes())
     for path in sorted(source_dir().iterdir()):
         digest.update(path.name.encode() + path.read_bytes())
-    for text in (*FLAGS, torch.__version__, sys.version, str(sys.abiflags)):
+    for text in (*FLAGS, sys.version, sys.abiflags):
         digest.update(text.encode())
     return digest.hexdigest()[:16]
 
 
-def load_extension(report: Callable[[str], None] | None = None) -> ModuleType:
-    """The extension, built first where it is not in the cache. One process builds, others wait for it.
+def ensure_built(report: Callable[[str], None] | None = None) -> Path:
+    """The extension's file, built first where it is not in the cache. One process builds, others wait for it.
 
     Args:
         report: told in one line that a build begins, and in another how long it took. Default: standard error.
@@ -72,13 +73,17 @@ def load_extension(report: Callable[[str], None] | None = None) -> ModuleType:
     Raises:
         UserError: S110 no C++ compiler, S111 the build failed, S112 no sources, S114 the cache cannot be written.
     """
-    if NAME in sys.modules:
-        return sys.modules[NAME]
     path = cache_dir() / fingerprint() / f"{NAME}.so"
     if not path.is_file():
         _build_locked(path, report or _to_standard_error)
-        if NAME in sys.modules:
-            return sys.modules[NAME]
+    return path
+
+
+def load_extension(report: Callable[[str], None] | None = None) -> ModuleType:
+    """The extension, built first where needed, and loaded once. Raises as `ensure_built` does."""
+    path = None if NAME in sys.modules else ensure_built(report)
+    if path is None or NAME in sys.modules:
+        return sys.modules[NAME]
     spec = importlib.util.spec_from_file_location(NAME, path)
     assert spec is not None
     assert spec.loader is not None

@@ -107,7 +107,7 @@ def run_simulated(
     Raises:
         UserError: S107 no command, or a program that is not there; S109 a script that is not there.
     """
-    words = _resolve(command)
+    words = resolve(command)
     env = {**os.environ, **simulation}
     # `python` and `torchrun` mean those of this environment, which has unisono and its torch.
     env["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), env.get("PATH", os.defpath)])
@@ -116,7 +116,12 @@ def run_simulated(
     return _run_each(words, devices, env, write)
 
 
-def _resolve(command: Sequence[str]) -> list[str]:
+def resolve(command: Sequence[str]) -> list[str]:
+    """The command with its program found.
+
+    Raises:
+        UserError: S107 no command, or a program that is not there; S109 a script that is not there.
+    """
     if not command:
         raise UserError(
             "S107",

@@ -53,6 +53,7 @@ from torch_npu.npu.memory import (
     reset_peak_memory_stats,
     set_per_process_memory_fraction,
 )
+from torch_npu.npu.mstx import mstx
 from torch_npu.npu.npu_config import (
     config,
     conv,

@@ -41,7 +41,9 @@ def enable_mem_efficient_sdp(enabled: bool) -> None:
 
 
 @contextmanager
-def sdp_kernel(enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True) -> Iterator[None]:
+def sdp_kernel(
+    enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True
+) -> Iterator[None]:
     """The three switches inside a `with`."""
     before = dict(_enabled)
     _enabled.update(flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient)

@@ -60,7 +60,9 @@ class Event(torch.Event):
     """A moment of a stream; with enable_timing, readings of the host's clock. Never an NPU's time."""
 
     def __new__(cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> Event:
-        return super().__new__(cls, device="npu", enable_timing=enable_timing, blocking=blocking, interprocess=interprocess)
+        return super().__new__(
+            cls, device="npu", enable_timing=enable_timing, blocking=blocking, interprocess=interprocess
+        )
 
     def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> None:
         self._timed = enable_timing
