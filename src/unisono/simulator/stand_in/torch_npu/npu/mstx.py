@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 
-class mstx:  # noqa: N801  # the vendor's name
+class mstx:  # the vendor's name
     """Static calls, as torch_npu has them."""
 
     _depth = 0
