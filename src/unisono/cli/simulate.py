@@ -44,11 +44,11 @@ def simulate(
     Times are this CPU's and say nothing about an NPU.
     """
     from unisono.simulator import environment
-    from unisono.simulator.launch import choose_launch, run_simulated
+    from unisono.simulator.launch import choose_launch, resolve, run_simulated
     from unisono.simulator.settings import make_settings
 
-    words = command or []
     settings = make_settings(devices, chip, memory, fault or [])
+    words = resolve(command or [])
     way = choose_launch(launch, words)
     variables = environment(devices, chip=chip, memory=memory, faults=fault or [])
     rules = settings.rules
