@@ -58,7 +58,7 @@ def evaluate(
     )
     result = launch(request)
     if result.failure is not None:
-        from unisono.cli.train import failure_screen
+        from unisono.cli.train_end import failure_screen
 
         failure_screen(run_dir, result)
     sys.exit(ExitCode.OK if result.ok else ExitCode.CRASHED)

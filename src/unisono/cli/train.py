@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import shutil
 import sys
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from unisono.cli import render
+from unisono.cli.train_end import conclude, first_line
 from unisono.errors import ExitCode, UserError
 
 if TYPE_CHECKING:
-    from unisono.job.launch import LaunchRequest, LaunchResult
+    from unisono.job.launch import LaunchRequest
     from unisono.recipe.load import LoadedRecipe
 
 RECIPE, DEVICES, RUN, MACHINES, FAULTS = "Recipe", "Devices and numbers", "Run folder", "Several machines", "Faults"
@@ -266,7 +267,7 @@ def _launch(options: dict[str, Any], loaded: LoadedRecipe, arguments: list[str])
 
     def restarting(failure: Any, attempt: int, devices: int) -> None:
         render.note(
-            f"rank {failure.rank} failed in {failure.phase} of step {failure.step}: {_last_line(failure.message)}"
+            f"rank {failure.rank} failed in {failure.phase} of step {failure.step}: {first_line(failure.message)}"
         )
         render.note(
             f"restart {attempt} of {request.max_restarts} on {devices} devices, from the newest whole checkpoint"
@@ -277,7 +278,7 @@ def _launch(options: dict[str, Any], loaded: LoadedRecipe, arguments: list[str])
     except UserError:
         _forget(request.run_dir, options)
         raise
-    return _conclude(request, result, options)
+    return conclude(request, result, options)
 
 
 def _forget(run_dir: Path, options: dict[str, Any]) -> None:
@@ -345,50 +346,6 @@ def thread_count(options: dict[str, Any]) -> int:
     return 1 if on_cpu else 0
 
 
-def _conclude(request: LaunchRequest, result: LaunchResult, options: dict[str, Any]) -> ExitCode:
-    import json
-
-    from unisono.train.run_folder import read_summary
-
-    if result.ok:
-        summary = read_summary(request.run_dir)
-        if result.restarts:
-            render.note(
-                f"{result.restarts} restarts, {result.seconds_lost:.1f} s lost to them; devices at the end: {result.devices}"
-            )
-        return ExitCode.STOPPED if summary.get("stopped") else ExitCode.OK
-    if result.signal is not None:
-        render.note(
-            f"stopped by a signal; `unisono train {options['recipe']} --run-dir {request.run_dir}` with the same options goes on"
-        )
-        return ExitCode.STOPPED
-    assert result.failure is not None
-    (request.run_dir / "failure.json").write_text(json.dumps(asdict(result.failure), indent=2), encoding="utf-8")
-    failure_screen(request.run_dir, result)
-    return ExitCode.CRASHED
-
-
-def failure_screen(run_dir: Path, result: LaunchResult) -> None:
-    """The first failing rank's own error, and what `unisono explain` makes of it."""
-    failure = result.failure
-    assert failure is not None
-    how = failure.signal or (f"exit code {failure.exit_code}" if failure.exit_code is not None else "an error")
-    render.note(
-        f"rank {failure.rank} failed first, in {failure.phase} of step {failure.step} ({how}), after {result.restarts} restarts"
-    )
-    for text in (failure.traceback or failure.message).rstrip().splitlines()[-25:]:
-        render.note(f"  | {text}")
-    from unisono.cli.explain import explain_run
-
-    for text in explain_run(run_dir):
-        render.note(text)
-    render.note(f"logs of all ranks: {run_dir / 'logs'}")
-
-
-def _last_line(text: str) -> str:
-    return text.strip().splitlines()[0] if text.strip() else "no message"
-
-
 def _download(loaded: LoadedRecipe, options: dict[str, Any]) -> None:
     from unisono.data.download import download
 
@@ -404,9 +361,9 @@ def _dry_run(options: dict[str, Any], loaded: LoadedRecipe) -> ExitCode:
     request = replace(_launch_request(options, loaded, sys.argv[1:]), max_restarts=0)
     first = launch(replace(request, command=[*request.command, "--stop-after", "2"]))
     if not first.ok:
-        return _conclude(request, first, options)
+        return conclude(request, first, options)
     render.note("stopped on purpose after 2 steps; resuming")
-    ended = _conclude(request, launch(request), options)
+    ended = conclude(request, launch(request), options)
     if ended == ExitCode.OK:
         render.note(f"dry run: trained, evaluated, saved and resumed; its files are in {request.run_dir}")
     return ended
