@@ -81,6 +81,13 @@ class DataSets:
         return len(self.class_names)
 
 
+def first_images(source: Source, images: int) -> Source:
+    """The first `images` of a source; all of it where it has no more."""
+    if isinstance(source, ArraySource):
+        return ArraySource(source.images[:images], source.labels[:images])
+    return FileSource(source.root, source.paths[:images], source.labels[:images])
+
+
 class Batches(Protocol):
     """This rank's share of the data, step by step."""
 

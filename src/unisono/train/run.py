@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from unisono.data import DataSets, open_data_sets
+from unisono.data.base import first_images
 from unisono.distributed.collectives import broadcast_object, gather_objects
 from unisono.distributed.session import Session, open_session
 from unisono.errors import UserError
@@ -33,6 +34,7 @@ from unisono.train.trainer import Trainer
 
 log = logging.getLogger(__name__)
 
+_DRY_RUN_BATCHES = 4
 _TRAINING_PHASES = ("data", "forward", "backward", "reduce", "update")
 
 
@@ -74,6 +76,9 @@ def run(request: RunRequest, reporter: Reporter, pulse: Pulse, stop: StopFlag) -
         torch.set_num_threads(request.threads)
     device = request.platform.activate(request.world.local_rank, request.world.local_world_size)
     sets = open_data_sets(request.recipe, request.data_path)
+    if request.dry_run:
+        few = _DRY_RUN_BATCHES * request.recipe.evaluate.per_device_batch_size
+        sets = replace(sets, val=first_images(sets.val, few))
     job = decide(request, sets)
     with (
         open_session(request.world, device, request.platform.backend, request.collective_timeout_s) as session,
