@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check lint types layers bench soak clean
+.PHONY: sim-matrix demo test check lint types layers bench soak clean
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -32,6 +32,10 @@ bench: $(VENV)/.ready
 
 soak: $(VENV)/.ready
 	$(BIN)/python scripts/soak.py --faults 200 --write
+
+# The simulated NPU on every supported torch that can be installed here, each in a temporary environment.
+sim-matrix: $(VENV)/.ready
+	$(BIN)/python tests/sim/matrix.py 2.11.0 2.12.0 2.13.0 2.14.1
 
 clean:
 	rm -rf $(VENV) build dist
