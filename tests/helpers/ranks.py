@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-_CONTEXT = multiprocessing.get_context("forkserver")
+CONTEXT = multiprocessing.get_context("forkserver")
 # Imported once, in the server that ranks are forked from; importing them anew costs each rank seconds.
-_CONTEXT.set_forkserver_preload(
+CONTEXT.set_forkserver_preload(
     ["unisono.train.run", "unisono.platforms.cpu", "torch.utils.tensorboard", "timm.optim", "timm.data"]
 )
 
@@ -27,8 +27,8 @@ def run_ranks(world_size: int, function: Callable[..., Any], *arguments: Any, ti
     with tempfile.TemporaryDirectory() as folder:
         ends, processes = [], []
         for rank in range(world_size):
-            mine, theirs = _CONTEXT.Pipe(duplex=False)
-            process = _CONTEXT.Process(
+            mine, theirs = CONTEXT.Pipe(duplex=False)
+            process = CONTEXT.Process(
                 target=_rank,
                 args=(rank, world_size, str(Path(folder) / "store"), theirs, function, arguments),
                 daemon=False,

@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -132,13 +133,16 @@ def _request(
 def _pulse(texts: Sequence[str], world: World, surroundings: WorkerEnvironment) -> Pulse:
     from unisono.job.control import Heartbeat
     from unisono.job.launch import assigned_device
+    from unisono.job.outage import Outage
     from unisono.train.faults import FaultPlan, parse_fault
     from unisono.train.pulse import Pulse
 
     faults = [parse_fault(text) for text in texts]
     plan = FaultPlan(faults, world.rank, assigned_device(world.local_rank), surroundings.attempt)
     heartbeat = Heartbeat(surroundings.control_dir, world.rank) if surroundings.control_dir else None
-    pulse = Pulse(heartbeat, plan)
+    folder = surroundings.control_dir
+    on_back = partial(Outage.tell, folder=folder) if folder is not None and world.rank == 0 else None
+    pulse = Pulse(heartbeat, plan, surroundings.outage, on_back)
     pulse.at("start", 0)
     return pulse
 

@@ -16,7 +16,8 @@ from torch.distributed.elastic.rendezvous import RendezvousParameters
 from torch.distributed.elastic.rendezvous import registry as rendezvous_registry
 
 from unisono.errors import UserError
-from unisono.job.control import Beat, read_beats, read_failures, record_failure
+from unisono.job.control import Beat, forget_beats, read_beats, read_failures, record_failure
+from unisono.job.outage import Outage
 
 if TYPE_CHECKING:
     from unisono.job.launch import LaunchRequest
@@ -52,6 +53,9 @@ def worker_spec(request: LaunchRequest, processes: int, run_id: str) -> WorkerSp
         max_nodes=request.nodes[1],
         local_addr="127.0.0.1" if alone else None,
         timeout=900,
+        # A machine that is gone is missed after three of these; those that may still come are waited for so long.
+        keep_alive_interval=2,
+        last_call_timeout=10,
         **({"is_host": request.node_rank == 0} if alone or request.node_rank == 0 else {}),
     )
     try:
@@ -78,7 +82,9 @@ def worker_spec(request: LaunchRequest, processes: int, run_id: str) -> WorkerSp
 class WatchfulAgent(LocalElasticAgent):
     """Adds to torch's agent: the hung rank is named and ended, a coded error is final, a second signal is ignored."""
 
-    def __init__(self, spec: WorkerSpec, control: Path, hang_timeout_s: float, grace_s: int) -> None:
+    def __init__(
+        self, spec: WorkerSpec, control: Path, hang_timeout_s: float, grace_s: int, outage: Outage = Outage()
+    ) -> None:
         logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)
         super().__init__(
             spec, DefaultLogsSpecs(log_dir=str(control)), exit_barrier_timeout=60, shutdown_timeout=grace_s
@@ -86,7 +92,10 @@ class WatchfulAgent(LocalElasticAgent):
         self._control = control
         self._hang_timeout_s = hang_timeout_s
         self._looked = 0.0
-        self._started = time.monotonic()
+        self.outage = outage
+        """What restarts have cost, those before this agent's life included."""
+        self.restarts = 0
+        """Restarts that this agent made by itself, because a rank failed; several machines only."""
 
     def last_beat(self, rank: int) -> dict[str, Any]:
         """Step and phase of a rank's last sign of life."""
@@ -103,6 +112,20 @@ class WatchfulAgent(LocalElasticAgent):
         elif result.state == WorkerState.FAILED and self._is_final():
             self._remaining_restarts = 0
         return result
+
+    def _restart_workers(self, worker_group: WorkerGroup) -> None:
+        """Several machines: a rank failed here or elsewhere, or a machine came or went."""
+        beats = read_beats(self._control)
+        oldest = max((beat.seconds_ago for beat in beats), default=0.0)
+        self.outage = self.outage.heard(self._control).failed(
+            time.monotonic() - oldest, max((beat.step for beat in beats), default=0)
+        )
+        self.restarts = worker_group.spec.max_restarts - self._remaining_restarts
+        os.environ["UNISONO_OUTAGE"] = self.outage.encode()
+        self._stop_workers(worker_group)
+        # Ranks may be others after this; what the dead ones said last must not be taken for theirs.
+        forget_beats(self._control)
+        super()._restart_workers(worker_group)
 
     def _is_final(self) -> bool:
         attempts = {int(path.name.split("_")[1]) for path in self._control.glob("failure_*.json")}
@@ -132,7 +155,7 @@ class WatchfulAgent(LocalElasticAgent):
             self._control,
             error,
             rank=culprit.rank,
-            attempt=int(os.environ["UNISONO_ATTEMPT"]),
+            attempt=int(os.environ["UNISONO_ATTEMPT"]) + self.restarts,
             step=culprit.step,
             phase=culprit.phase,
         )

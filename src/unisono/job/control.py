@@ -63,6 +63,12 @@ def read_beats(folder: Path) -> list[Beat]:
     return sorted(beats, key=lambda beat: beat.rank)
 
 
+def forget_beats(folder: Path) -> None:
+    """Remove what ranks of an ended attempt said, the end of an outage included."""
+    for path in (*folder.glob("beat_*"), folder / "back"):
+        path.unlink(missing_ok=True)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Failure:
     """How one rank died."""

@@ -17,7 +17,8 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from unisono.errors import ExitCode, UserError
-from unisono.job.control import Failure, first_failure, read_failures
+from unisono.job.control import Failure, first_failure, read_beats, read_failures
+from unisono.job.outage import Outage
 
 if TYPE_CHECKING:
     from torch.distributed.elastic.agent.server.api import WorkerSpec
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 CONTROL_VARIABLE = "UNISONO_CONTROL_DIR"
 RUN_VARIABLE = "UNISONO_RUN_DIR"
 ATTEMPT_VARIABLE = "UNISONO_ATTEMPT"
+OUTAGE_VARIABLE = "UNISONO_OUTAGE"
 DEVICES_VARIABLE = "UNISONO_DEVICES"
 
 # Seconds that ranks have to save and leave after a signal, before they are killed.
@@ -70,7 +72,7 @@ class LaunchResult:
     devices: int = 0
     """Devices at the end; fewer than asked for after a loss."""
     seconds_lost: float = 0.0
-    """From each failure to the moment its successor was started."""
+    """From each failure until the job was back at the step that failed, start-up included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,7 @@ class WorkerEnvironment:
     control_dir: Path | None
     run_dir: Path | None
     attempt: int
+    outage: Outage = field(default_factory=Outage)
 
 
 def read_worker_environment(env: Mapping[str, str] | None = None) -> WorkerEnvironment:
@@ -87,7 +90,8 @@ def read_worker_environment(env: Mapping[str, str] | None = None) -> WorkerEnvir
     env = os.environ if env is None else env
     control, run = env.get(CONTROL_VARIABLE), env.get(RUN_VARIABLE)
     attempt = int(env.get(ATTEMPT_VARIABLE, "0")) + int(env.get("TORCHELASTIC_RESTART_COUNT", "0") or 0)
-    return WorkerEnvironment(Path(control) if control else None, Path(run) if run else None, attempt)
+    outage = Outage.decode(env.get(OUTAGE_VARIABLE, ""))
+    return WorkerEnvironment(Path(control) if control else None, Path(run) if run else None, attempt, outage)
 
 
 def assigned_device(local_rank: int, env: Mapping[str, str] | None = None) -> int:
@@ -120,50 +124,43 @@ def _run_attempts(
 ) -> LaunchResult:
     devices = list(range(request.devices))
     failures: list[Failure] = []
-    lost = 0.0
+    outage = Outage()
     single = request.nodes == (1, 1)
+    ok = False
     for attempt in range(request.max_restarts + 1 if single else 1):
         folder = control / f"attempt_{attempt}"
         folder.mkdir()
-        started = time.monotonic()
-        deaths = _run_agent(request, folder, devices, attempt, received)
-        if received:
-            return LaunchResult(
-                ok=False,
-                restarts=attempt,
-                failures=tuple(failures),
-                signal=received[0],
-                devices=len(devices),
-                seconds_lost=lost,
-            )
-        if deaths is None:
-            return LaunchResult(
-                ok=True, restarts=attempt, failures=tuple(failures), devices=len(devices), seconds_lost=lost
-            )
-        failure = _first_of(deaths, folder, attempt)
+        deaths, outage = _run_agent(request, folder, devices, attempt, received, outage)
+        if received or deaths is None:
+            ok = not received
+            break
+        failure = _first_of(deaths, folder)
         failures.append(failure)
         error = failure.as_user_error()
         if error is not None:
             raise error
         if attempt == request.max_restarts or not single:
             break
+        outage = outage.failed(_last_sign_of(failure.rank, folder), failure.step)
         if request.elastic:
             devices = _without_lost_device(devices, failures)
         if on_restart is not None:
             on_restart(failure, attempt + 1, len(devices))
-        lost += time.monotonic() - max(started, _monotonic_of(failure.time))
     return LaunchResult(
-        ok=False,
-        restarts=len(failures) - 1,
-        failure=failures[-1],
+        ok=ok,
+        restarts=outage.restarts,
+        failure=None if ok or received else failures[-1],
         failures=tuple(failures),
+        signal=received[0] if received else None,
         devices=len(devices),
-        seconds_lost=lost,
+        seconds_lost=outage.over().seconds_lost,
     )
 
 
-def _monotonic_of(wall: float) -> float:
-    return time.monotonic() - max(0.0, time.time() - wall)
+def _last_sign_of(rank: int, folder: Path) -> float:
+    """When a rank was last seen alive, on the monotonic clock; now when it never was."""
+    now = time.monotonic()
+    return next((now - beat.seconds_ago for beat in read_beats(folder) if beat.rank == rank), now)
 
 
 def _without_lost_device(devices: list[int], failures: list[Failure]) -> list[int]:
@@ -178,9 +175,9 @@ def _without_lost_device(devices: list[int], failures: list[Failure]) -> list[in
     return [device for position, device in enumerate(devices) if position != failures[-1].rank]
 
 
-def _first_of(deaths: list[Failure], folder: Path, attempt: int) -> Failure:
+def _first_of(deaths: list[Failure], folder: Path) -> Failure:
     """Join what ranks recorded with how their processes ended, and find the one that the rest followed from."""
-    recorded = {failure.rank: failure for failure in read_failures(folder, attempt)}
+    recorded = {failure.rank: failure for failure in read_failures(folder, deaths[0].attempt)}
     for death in deaths:
         if death.rank in recorded:
             recorded[death.rank] = replace(recorded[death.rank], exit_code=death.exit_code, signal=death.signal)
@@ -193,29 +190,30 @@ def _first_of(deaths: list[Failure], folder: Path, attempt: int) -> Failure:
 
 
 def _run_agent(
-    request: LaunchRequest, folder: Path, devices: list[int], attempt: int, received: list[int]
-) -> list[Failure] | None:
-    """One life of torch's agent: None when all ranks ended well, else how they died."""
+    request: LaunchRequest, folder: Path, devices: list[int], attempt: int, received: list[int], outage: Outage
+) -> tuple[list[Failure] | None, Outage]:
+    """One life of torch's agent: None when all ranks ended well, else how they died; and the outage as it stands."""
     from torch.distributed.elastic.multiprocessing.api import SignalException
 
     from unisono.job.agent import WatchfulAgent, worker_spec
 
-    os.environ.update(_environment(request, folder, devices, attempt))
+    os.environ.update(_environment(request, folder, devices, attempt) | {OUTAGE_VARIABLE: outage.encode()})
     spec: WorkerSpec = worker_spec(request, len(devices), run_id=uuid.uuid4().hex[:12])
-    agent = WatchfulAgent(spec, folder, request.hang_timeout_s, GRACE_S)
+    agent = WatchfulAgent(spec, folder, request.hang_timeout_s, GRACE_S, outage)
     try:
         result = agent.run()
     except SignalException as stop:
         received.append(int(stop.sigval))
-        return []
+        return [], agent.outage.heard(folder)
     finally:
         spec.rdzv_handler.shutdown()
+    outage = agent.outage.heard(folder)
     if not result.is_failed():
-        return None
-    return [
+        return None, outage
+    deaths = [
         Failure(
             rank=rank,
-            attempt=attempt,
+            attempt=attempt + agent.restarts,
             time=float(death.timestamp),
             exit_code=death.exitcode if death.exitcode >= 0 else None,
             signal=signal.Signals(-death.exitcode).name if death.exitcode < 0 else None,
@@ -226,6 +224,7 @@ def _run_agent(
         )
         for rank, death in result.failures.items()
     ]
+    return deaths, outage
 
 
 def _environment(request: LaunchRequest, folder: Path, devices: list[int], attempt: int) -> dict[str, str]:

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
+from collections.abc import Callable
 
 from unisono.job.control import Heartbeat
+from unisono.job.outage import Outage
 from unisono.train.faults import FaultPlan
 
 
 class Pulse:
     """One call a phase; costs a store into shared memory and a look at the clock."""
 
-    def __init__(self, heartbeat: Heartbeat | None, faults: FaultPlan | None) -> None:
+    def __init__(
+        self,
+        heartbeat: Heartbeat | None,
+        faults: FaultPlan | None,
+        outage: Outage | None = None,
+        on_back: Callable[[Outage], None] | None = None,
+    ) -> None:
         self._heartbeat = heartbeat
         self._faults = faults if faults and faults.faults else None
+        self.outage = outage or Outage()
+        """What restarts have cost this run so far."""
+        self._on_back = on_back
         self.step = 0
         self.phase = "start"
         self._since = time.perf_counter()
@@ -32,6 +43,10 @@ class Pulse:
         self.phase_s[self.phase] += now - self._since
         self._since = now
         self.phase, self.step = phase, step
+        if self.outage.since is not None and phase != "start" and step >= self.outage.step:
+            self.outage = self.outage.over()
+            if self._on_back is not None:
+                self._on_back(self.outage)
         if self._heartbeat is not None:
             self._heartbeat.beat(step, phase)
         if self._faults is not None:

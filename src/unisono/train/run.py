@@ -243,6 +243,8 @@ def summarize(trainer: Trainer, folder: RunFolder, total_s: float, bad_images: i
         "failed_checkpoint_writes": saver.failed_writes,
         "total_s": total_s,
         "bad_images": bad_images,
+        "restarts": trainer.pulse.outage.restarts,
+        "seconds_lost": trainer.pulse.outage.over().seconds_lost,
         "digest": saver.last_digest,
         "peak_memory_bytes": trainer.platform.describe().get("peak_memory_bytes"),
         "learning_rate": {"peak": job.peak_learning_rate, "reason": job.learning_rate_reason},

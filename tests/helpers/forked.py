@@ -1,0 +1,134 @@
+"""Whole jobs whose processes are forked from a warm one: the same launcher, agent and ranks, without start-up's imports.
+
+A launcher process leads a session of its own, so that whatever it leaves behind can be found by the session's number.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import traceback
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from helpers.launching import arguments
+from helpers.ranks import CONTEXT
+from unisono.job.launch import LaunchRequest, LaunchResult
+
+
+class ForkedJob:
+    """A launcher in a process of its own. `answer` waits for its LaunchResult."""
+
+    def __init__(self, folder: Path, *more: str, devices: int = 2, **request: Any) -> None:
+        (folder / "run" / "logs").mkdir(parents=True, exist_ok=True)
+        self._end, theirs = CONTEXT.Pipe(duplex=False)
+        options = {"max_restarts": 2, "hang_timeout_s": 30.0} | request
+        words = [str(word) for word in arguments(folder, *more, devices=devices)]
+        self.process = CONTEXT.Process(target=_launcher, args=(theirs, folder, words, devices, options))
+        self.process.start()
+        theirs.close()
+
+    def answer(self, timeout_s: float = 100) -> LaunchResult:
+        """How the job ended; a UserError of the launcher is raised here."""
+        if not self._end.poll(timeout_s):
+            self.kill()
+            raise AssertionError(f"the job did not end within {timeout_s} s")
+        try:
+            kind, value = self._end.recv()
+        except EOFError:
+            kind, value = "traceback", "the launcher ended without an answer"
+        self.process.join(timeout_s)
+        if kind == "error":
+            raise value
+        if kind == "traceback":
+            raise AssertionError(value)
+        assert isinstance(value, LaunchResult)
+        return value
+
+    def left_behind(self, limit_s: float = 15) -> list[int]:
+        """Processes of the job that still live after the limit."""
+        pid = self.process.pid
+        assert pid is not None
+        _, alive = psutil.wait_procs(_session(pid), timeout=limit_s)
+        return [process.pid for process in alive]
+
+    def kill(self) -> None:
+        """End everything of this job."""
+        for process in _session(self.process.pid or -1):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        self.process.kill()
+        self.process.join()
+
+
+def launch_forked(folder: Path, *more: str, devices: int = 2, **request: Any) -> LaunchResult:
+    """Run a job to its end; a process left behind is a failure of its own."""
+    job = ForkedJob(folder, *more, devices=devices, **request)
+    try:
+        result = job.answer()
+        assert job.left_behind() == []
+    finally:
+        job.kill()
+    return result
+
+
+def _session(leader: int) -> list[psutil.Process]:
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, ProcessLookupError):
+            if os.getsid(process.pid) == leader and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+def _launcher(answer: Connection, folder: Path, words: list[str], devices: int, options: dict[str, Any]) -> None:
+    os.setsid()
+    output = os.open(folder / "output.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    import unisono.job.agent as agent
+    import unisono.job.launch as launch
+
+    made = agent.worker_spec
+
+    def forked_spec(*given: Any, **named: Any) -> Any:
+        spec = made(*given, **named)
+        spec.entrypoint, spec.args = _rank, ()
+        return spec
+
+    class ForkingAgent(agent.WatchfulAgent):
+        def __init__(self, *given: Any, **named: Any) -> None:
+            super().__init__(*given, **named)
+            self._start_method = "fork"
+
+    agent.worker_spec, agent.WatchfulAgent = forked_spec, ForkingAgent  # type: ignore[misc]  # in this process alone
+    sys.argv = ["unisono", *words]
+    command = launch.rank_command(words)
+    request = LaunchRequest(command=command, devices=devices, run_dir=folder / "run", threads=1, **options)
+    try:
+        answer.send(("result", launch.launch(request)))
+    except launch.UserError as error:
+        answer.send(("error", error))
+    except BaseException:
+        answer.send(("traceback", traceback.format_exc()))
+
+
+def _rank() -> None:
+    """What `python -m unisono` does, from its arguments on."""
+    import torch
+
+    from unisono.cli.main import main
+
+    torch.set_num_threads(1)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        main()
+    except SystemExit as end:
+        if end.code:
+            os._exit(end.code if isinstance(end.code, int) else 1)
