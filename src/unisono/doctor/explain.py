@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import math
@@ -149,7 +150,11 @@ def log_files(folder: Path) -> list[Path]:
 def _head(path: Path) -> bytes:
     with open_log(path) as file:
         try:
-            return file.read(_PROBE_BYTES)
+            return (
+                file.read1(_PROBE_BYTES)
+                if isinstance(file, (io.BufferedReader, gzip.GzipFile))
+                else file.read(_PROBE_BYTES)
+            )
         except (OSError, EOFError):
             # A damaged .gz: its bytes as they are tell that it is no text.
             return path.read_bytes()[:_PROBE_BYTES]

@@ -21,7 +21,7 @@ from unisono.doctor.knowledge import (
 )
 from unisono.doctor.logs_clock import step_times, time_of
 from unisono.doctor.logs_owner import ANSI, process_and_rank_in, process_of, rank_inside, split_prefix
-from unisono.doctor.logs_trace import RootCause, Trace, ended_process, read_root_cause, read_trace
+from unisono.doctor.logs_trace import SUMMARY_FIELD, RootCause, Trace, ended_process, read_root_cause, read_trace
 
 _CODE = re.compile(r"(?<![A-Za-z0-9_])(E[A-Z0-9]\d{4}|ERR\d{5})(?![A-Za-z0-9])")
 # A code that no table holds counts only where it stands as CANN writes it: `EI0099: ` or `Title(EI0099)`.
@@ -43,6 +43,11 @@ _KEPT_OF_A_KIND = 30
 _CACHE_SIZE = 20_000
 _EDGE_BYTES = 1 << 16
 _DIGITS = b"0123456789"
+_HEX = re.compile(rb"0x[0-9a-fA-F]+")
+_TELLING_NUMBERS = re.compile(
+    rb"E[A-Z0-9]\d{4}|ERR\d{5}|exitcode: -?\d+|ignal \d+|(?:code is|rrorCode|etcode|ret|esult)\W{0,4}\d{6}|error [A-Z]\d{3}"
+)
+_MAY_HAVE_PREFIX = re.compile(rb"[\s\x1b]|\[(?:rank|Rank|default|trainer|worker|\d)|rank|\d{1,4}:")
 # The agent's exit codes below zero are signals; these have entries of their own.
 _SIGNALS = {-9: "X131", -11: "X132", -15: "X133", -2: "X143", -6: "X142", -7: "X104"}
 
@@ -158,7 +163,7 @@ class _Reader:
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
         self._known = entries()
-        self._words: dict[bytes, str | None] = {}
+        self._seen: dict[bytes, tuple[str, ...]] = {}
         self._time: float | None = None
 
     def read(self, block: scan.Block) -> None:
@@ -181,44 +186,61 @@ class _Reader:
                     skip_until = trace.at
             elif b"Root Cause" in raw and (root := read_root_cause(data, start)) is not None:
                 self._take_root(root, line, block, start)
-            if start != skip_until:
+            if start != skip_until and SUMMARY_FIELD.match(raw) is None:
                 self._take(raw, line, block, start)
         self._close(block)
 
     def _take(self, raw: bytes, line: int, block: scan.Block, start: int) -> None:
         """One candidate line."""
-        text = raw.decode("utf-8", "replace")
-        codes = written_codes(text, self._known)
+        codes = self._codes(raw)
         if not codes:
-            word = self._by_words(raw, text)
-            if word is None:
-                return
-            codes = [word]
-        elif (word := code_by_words(text)) is not None and entry_of(codes[0]).kind == "generic":
-            codes.append(word)
-        self._note_hints(text)
+            return
+        text: str | None = None
+        owner = self.reading.rank
+        if owner is None or _MAY_HAVE_PREFIX.match(raw) is not None:
+            text = raw.decode("utf-8", "replace")
+            owner = self._owner(text)
         for code in codes:
-            if code == PROCESS_ENDED and (ended := ended_process(text)) is not None:
-                code = _SIGNALS.get(ended[0], PROCESS_ENDED)
+            if self.reading.counts[code, owner] >= _KEPT_OF_A_KIND:
+                self.reading.counts[code, owner] += 1
+                continue
+            text = raw.decode("utf-8", "replace") if text is None else text
+            self._note_hints(text)
             self._keep(entry_of(code), text, line, block, start)
 
-    def _by_words(self, raw: bytes, text: str) -> str | None:
-        # Lines of one kind differ in numbers only, and a log may hold a million of them. Exit codes are numbers that matter.
-        key = raw if b"exitcode" in raw or b"ignal" in raw else raw.translate(None, _DIGITS)
-        try:
-            return self._words[key]
-        except KeyError:
-            if len(self._words) >= _CACHE_SIZE:
-                self._words.clear()
-            found = self._words[key] = code_by_words(text)
-            return found
+    def _codes(self, raw: bytes) -> tuple[str, ...]:
+        """The codes of a line. Lines of one kind differ in numbers only, and a log may hold a million of them."""
+        key = (_HEX.sub(b"", raw) if b"0x" in raw else raw).translate(None, _DIGITS)
+        numbers = _TELLING_NUMBERS.findall(raw)
+        if numbers:
+            key += b"".join(numbers)
+        found = self._seen.get(key)
+        if found is None:
+            if len(self._seen) >= _CACHE_SIZE:
+                self._seen.clear()
+            found = self._seen[key] = self._codes_anew(raw.decode("utf-8", "replace"))
+        return found
+
+    def _codes_anew(self, text: str) -> tuple[str, ...]:
+        codes = written_codes(text, self._known)
+        if not codes or entry_of(codes[0]).kind == "generic":
+            codes += [word] if (word := code_by_words(text)) is not None else []
+        ended = ended_process(text) if PROCESS_ENDED in codes else None
+        return tuple(_SIGNALS.get(ended[0], code) if ended and code == PROCESS_ENDED else code for code in codes)
+
+    def _owner(self, text: str) -> int | None:
+        """Whose line: by its prefix, else by its file, else by what it names."""
+        rank, _, rest = split_prefix(ANSI.sub("", text))
+        if rank is not None or self.reading.rank is not None:
+            return rank if rank is not None else self.reading.rank
+        return rank_inside(rest)
 
     def _keep(
         self, entry: Entry, text: str, line: int, block: scan.Block, start: int, trace: Trace | None = None
     ) -> Event | None:
         reading = self.reading
-        rank, _, rest = split_prefix(ANSI.sub("", text)) if text[:1] in "[\x1b r0123456789\t" else (None, "", text)
-        owner = rank if rank is not None else reading.rank if reading.rank is not None else rank_inside(rest)
+        rest = split_prefix(ANSI.sub("", text))[2]
+        owner = self._owner(text)
         if owner is not None:
             reading.ranks.add(owner)
         reading.counts[entry.code, owner] += 1
@@ -270,7 +292,10 @@ class _Reader:
         event = self._keep(entry_of(code), root.text, line, block, start)
         if event is not None:
             self.reading.events[-1] = replace(
-                event, rank=root.rank if root.rank is not None else event.rank, node=event.node or root.host
+                event,
+                rank=root.rank if root.rank is not None else event.rank,
+                node=event.node or root.host,
+                time=event.time if root.time is None else root.time,
             )
 
     def _note_hints(self, text: str) -> None:
@@ -314,7 +339,8 @@ class _Reader:
 
 
 def _any_words(lines: Iterable[str]) -> bool:
-    return any(code_by_words(line) is not None for line in lines)
+    # What a dying process says last ("Segmentation fault") is no part of the message.
+    return any(code_by_words(line) not in (None, *_SIGNALS.values()) for line in lines)
 
 
 def _last_error_lines(data: bytes) -> list[str]:

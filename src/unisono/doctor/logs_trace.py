@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from unisono.doctor.logs_clock import time_of
 from unisono.doctor.logs_owner import ANSI, split_prefix
 
 _EXCEPTION = re.compile(r"(?:[+|]\s*)?((?:[A-Za-z_]\w*\.)*[A-Z_]\w*)(?::\s?(.*))?$")
@@ -13,6 +14,8 @@ _LINES = 400
 _SUMMARY_LINES = 14
 _FIELD = re.compile(r"\b(time|host|rank|exitcode|traceback)\s*:\s*(.*)")
 _FRAME = re.compile(r'\s*File "([^"]+)", line (\d+), in (\S+)')
+# The fields of the summary are read as one under "Root Cause"; those of the other failures follow from it.
+SUMMARY_FIELD = re.compile(rb"\s*(?:exitcode|traceback|error_file)\s+: ")
 _AT_ONCE = re.compile(r"exitcode: (-?\d+)\) local_rank: (\d+)")
 
 # Names in the code of a frame, and the phase of a step they belong to; the innermost frame that tells decides.
@@ -50,6 +53,7 @@ class RootCause:
     rank: int | None
     host: str | None
     exit_code: int | None
+    time: float | None
     text: str
 
 
@@ -101,6 +105,7 @@ def read_root_cause(data: bytes, start: int) -> RootCause | None:
         int(rank[0]) if rank else None,
         fields.get("host") or None,
         int(code[0]) if code else None,
+        time_of(fields.get("time", "")),
         " ".join(f"{name} {fields[name]}" for name in ("rank", "exitcode", "traceback") if name in fields),
     )
 
