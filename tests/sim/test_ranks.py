@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -15,18 +14,9 @@ pytestmark = [pytest.mark.sim, pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 def test_every_collective_ddp_and_synchronised_batch_norm_agree_with_gloo(simulate) -> None:
-    done = simulate("--devices", "6", "--launch", "once", program=launcher(3), arguments=(program("ranks.py"),))
+    done = simulate("--devices", "6", "--launch", "once", program="torchrun.py", arguments=("3", program("ranks.py")))
     assert done.returncode == 0, done.stdout
     assert done.stdout.count("all checks passed") == 3
-
-
-def launcher(ranks: int) -> Path:
-    """A file that runs torchrun over the script after it, so that some NPUs stay free."""
-    path = Path(os.environ.get("TMPDIR", "/tmp")) / f"unisono_torchrun_{os.getpid()}_{ranks}.py"
-    path.write_text(
-        f"import sys\nfrom torch.distributed.run import main\nmain(['--nproc-per-node', '{ranks}', '--standalone', *sys.argv[1:]])\n"
-    )
-    return path
 
 
 def program(name: str) -> str:
@@ -74,7 +64,7 @@ def test_two_ranks_on_one_npu_are_refused(simulate) -> None:
 def test_a_910a_refuses_two_cards_of_different_rings(simulate) -> None:
     done = simulate(
         "--devices", "8", "--chip", "910A", "--launch", "once",
-        program=launcher(2), arguments=(program("same_device.py"), "3,4"),
+        program="torchrun.py", arguments=("2", program("same_device.py"), "3,4"),
     )  # fmt: skip
     assert done.returncode != 0
     assert "EI0004" in done.stdout
