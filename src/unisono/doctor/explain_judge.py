@@ -7,7 +7,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from unisono.doctor.explain_result import Consequence, Explanation, note, ranges
-from unisono.doctor.knowledge import PROCESS_ENDED, PROGRAM_EXCEPTION, SILENT_RANK, entry_of
+from unisono.doctor.knowledge import (
+    ENDED_BY_LAUNCHER,
+    PASSED_ON,
+    PROCESS_ENDED,
+    PROGRAM_EXCEPTION,
+    SILENT_RANK,
+    entry_of,
+)
 from unisono.doctor.logs import Event, Reading
 from unisono.doctor.logs_clock import skew
 
@@ -17,6 +24,8 @@ _REPORTED_WITHIN_S = 60.0
 _AFTERMATH_S = 600.0
 _SAME_REPORT_S = 2.0
 _SAME_REPORT_LINES = 15
+# Wrappers and exit codes add nothing to the list of what followed.
+_SAY_NOTHING = frozenset({PASSED_ON, PROCESS_ENDED})
 _SIGNAL_CODES = frozenset({"X131", "X132", "X142", PROCESS_ENDED})
 
 
@@ -88,7 +97,8 @@ def _without_cause(
     if waiting:
         silent = _silent_rank(readings, {event.rank for event in failures if event.kind == "collateral"}, notes)
         if silent is not None:
-            return conclude(silent, [silent, waiting[0]], failures, readings, notes)
+            shown = min(waiting, key=lambda event: (event.code == ENDED_BY_LAUNCHER, _when(event)))
+            return conclude(silent, [silent, shown], failures, readings, notes)
     ended = [e for e in generic if e.code == PROCESS_ENDED and e.rank not in {w.rank for w in waiting}]
     pool = ended or ([] if waiting else generic) or waiting or sorted(events, key=_when)
     if pool:
@@ -198,7 +208,7 @@ def _consequences(first: Event, readings: list[Reading]) -> tuple[Consequence, .
         for (code, rank), count in reading.counts.items():
             kind = kinds.get((code, rank), entry_of(code).kind)
             follows = kind == "collateral" or (kind in ("suspect", "generic") and rank != first.rank)
-            if follows and not (code == first.code and rank == first.rank):
+            if follows and code not in _SAY_NOTHING and not (code == first.code and rank == first.rank):
                 lines[code] += count
                 ranks[code] |= {rank} if rank is not None else set()
     return tuple(Consequence(code, tuple(sorted(ranks[code])), count) for code, count in lines.most_common(8))

@@ -25,7 +25,8 @@ SILENT_RANK = "X138"
 PROCESS_ENDED = "X139"
 PROGRAM_EXCEPTION = "X141"
 PASSED_ON = "X153"
-"""Codes that are concluded, not read off one line."""
+ENDED_BY_LAUNCHER = "X133"
+"""Codes that the reading of logs treats apart."""
 
 _MODULES = {
     "EI": "HCCL, collective communication",

@@ -10,6 +10,7 @@ from typing import BinaryIO
 
 from unisono.doctor import logs_scan as scan
 from unisono.doctor.knowledge import (
+    ENDED_BY_LAUNCHER,
     PASSED_ON,
     PROCESS_ENDED,
     PROGRAM_EXCEPTION,
@@ -248,7 +249,9 @@ class _Reader:
             return None
         phase = _PHASE.search(rest)
         kind = entry.kind
-        if trace is None and kind in ("collateral", "suspect", "generic") and _WARNING.search(rest[:200]):
+        # The agent warns that it ends the others, and means it; other warnings of waiting are often followed by success.
+        weak = kind in ("collateral", "suspect", "generic") and entry.code != ENDED_BY_LAUNCHER
+        if trace is None and weak and _WARNING.search(rest[:200]):
             kind = "note"
         event = Event(
             entry.code,
@@ -281,8 +284,8 @@ class _Reader:
         rest = "\n".join(trace.message[1:])
         if entry.code == PROGRAM_EXCEPTION and (written_codes(rest, self._known) or _any_words(trace.message[1:])):
             entry = replace(entry, kind="generic")
-        if entry.code == "X133" or ("Caught" in trace.exception and "DataLoader worker" in trace.exception):
-            entry = entry_of(PASSED_ON) if entry.code != "X133" else entry
+        if "Caught" in trace.exception and "DataLoader worker" in trace.exception:
+            entry = entry_of(PASSED_ON)
         self._note_hints(message)
         self._keep(entry, text, block.line_number(trace.at), block, trace.at if trace.at > start else start, trace)
 

@@ -349,20 +349,26 @@ def test_rank_numbers_are_shown_as_ranges() -> None:
     assert ranges([3, 0, 1, 2, 7, 7, 9]) == "0-3,7,9"
 
 
-SENTENCES = [EI0002, EI0006, CLOSED, "NPU out of memory", "Traceback (most recent call last):", "ValueError: x", "step 3", "exitcode: -9) local_rank: 1",
-             "remote rank [99999999999999]", "[Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7)", "Root Cause", "  rank : 1", "  exitcode : -9"]  # fmt: skip
+PREFIXES = ["", "[rank1]: ", "[0]:", "2025-01-02 03:04:05 ", "\x1b[1m"]
+SENTENCES = [
+    EI0002,
+    EI0006,
+    CLOSED,
+    "NPU out of memory",
+    "Traceback (most recent call last):",
+    "ValueError: x",
+    "step 3",
+    "exitcode: -9) local_rank: 1",
+    "remote rank [99999999999999]",
+    "[Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7)",
+    "Root Cause",
+    "  rank : 1",
+    "  exitcode : -9",
+]
 
 
 @settings(max_examples=80, deadline=None)
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from(["", "[rank1]: ", "[0]:", "2025-01-02 03:04:05 ", "\x1b[1m"]),
-            st.sampled_from(SENTENCES) | st.text(max_size=40),
-        ),
-        max_size=25,
-    )
-)
+@given(st.lists(st.tuples(st.sampled_from(PREFIXES), st.sampled_from(SENTENCES) | st.text(max_size=40)), max_size=25))
 def test_any_mixture_of_lines_is_explained_without_a_crash(parts: list[tuple[str, str]]) -> None:
     found = explain_text([prefix + text for prefix, text in parts])
     assert json.dumps(found.to_plain())
