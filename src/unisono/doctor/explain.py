@@ -34,6 +34,8 @@ LOG_SUFFIXES = frozenset({".log", ".txt", ".out", ".err", ".gz", ""})
 _NOT_LOGS = frozenset({"Makefile", "LICENSE", "README", "README.txt", "requirements.txt"})
 _FOLDERS_PASSED_OVER = frozenset({".git", ".venv", "__pycache__", "checkpoints", "node_modules"})
 _PROBE_BYTES = 4096
+_RECORD = "failure.json, traceback"
+"""How lines of the launcher's record are cited: they are counted within its traceback."""
 
 
 def explain_code(code: str) -> Explanation:
@@ -183,7 +185,7 @@ def _judge_record(record: dict[str, Any], readings: list[Reading]) -> Explanatio
     rank = int(record["rank"])
     said = [str(record[part]) for part in ("traceback", "message") if record.get(part)][:1]
     signal = f"\nended by {record['signal']}" if record.get("signal") else ""
-    own = read_log(io.BytesIO(("\n".join(said) + signal).encode("utf-8", "replace")), "failure.json", rank=rank)
+    own = read_log(io.BytesIO(("\n".join(said) + signal).encode("utf-8", "replace")), _RECORD, rank=rank)
     others = judge([*readings, own])
     causes = [e for e in own.events if e.kind in ("cause", "suspect")]
     if not causes:
@@ -196,7 +198,7 @@ def _judge_record(record: dict[str, Any], readings: list[Reading]) -> Explanatio
         text = str(record.get("message") or f"ended with exit code {record.get('exit_code')}").splitlines()
         kind = "generic" if record.get("exit_code") is not None else "cause"
         code = PROCESS_ENDED if kind == "generic" else PROGRAM_EXCEPTION
-        causes = [Event(code, (text or [""])[0][:400], "failure.json:1", rank, None, None, 1, entry_of(code).kind)]
+        causes = [Event(code, (text or [""])[0][:400], f"{_RECORD}:1", rank, None, None, 1, entry_of(code).kind)]
     specific = [e for e in causes if e.code not in (PROGRAM_EXCEPTION, PROCESS_ENDED)]
     telling = (specific or causes)[0]
     failures = [e for reading in readings for e in reading.events if e.kind != "note"]

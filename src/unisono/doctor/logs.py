@@ -169,7 +169,7 @@ class _Reader:
 
     def read(self, block: scan.Block) -> None:
         line, counted = block.first_line, 0
-        skip_until = -1
+        exception_at = frames_end = -1
         data = block.data
         if block.first_line == 1:
             self._note_steps(data[:_EDGE_BYTES])
@@ -184,10 +184,13 @@ class _Reader:
                 trace = read_trace(data, start)
                 if trace is not None:
                     self._take_trace(block, trace, start)
-                    skip_until = trace.at
+                    exception_at, frames_end = trace.at, max(trace.at, frames_end)
             elif b"Root Cause" in raw and (root := read_root_cause(data, start)) is not None:
                 self._take_root(root, line, block, start)
-            if start != skip_until and SUMMARY_FIELD.match(raw) is None:
+            if start == exception_at or SUMMARY_FIELD.match(raw) is not None:
+                continue
+            # The source lines that a traceback quotes say nothing of their own.
+            if start >= frames_end or not _is_frame(raw):
                 self._take(raw, line, block, start)
         self._close(block)
 
@@ -339,6 +342,10 @@ class _Reader:
             reading.last_where = f"{reading.name}:{reading.lines}"
         stamp = next((when for line in reversed(filled) if (when := time_of(line)) is not None), None)
         reading.last_time = stamp if stamp is not None else reading.last_time
+
+
+def _is_frame(raw: bytes) -> bool:
+    return split_prefix(ANSI.sub("", raw[:200].decode("utf-8", "replace")))[2][:1].isspace()
 
 
 def _any_words(lines: Iterable[str]) -> bool:

@@ -14,6 +14,7 @@ _LINES = 400
 _SUMMARY_LINES = 14
 _FIELD = re.compile(r"\b(time|host|rank|exitcode|traceback)\s*:\s*(.*)")
 _FRAME = re.compile(r'\s*File "([^"]+)", line (\d+), in (\S+)')
+_INSTALLED = re.compile(r"site-packages|dist-packages|/lib/python\d|^<frozen ")
 # The fields of the summary are read as one under "Root Cause"; those of the other failures follow from it.
 SUMMARY_FIELD = re.compile(rb"\s*(?:exitcode|traceback|error_file)\s+: ")
 _AT_ONCE = re.compile(r"exitcode: (-?\d+)\) local_rank: (\d+)")
@@ -40,7 +41,7 @@ class Trace:
     at: int
     """Where that line starts in the block; where the traceback starts when it is cut."""
     frame: str
-    """The innermost frame as file:line, empty when there is none."""
+    """The innermost frame of the program itself as file:line, else of a library; empty when there is none."""
     phase: str
     message: tuple[str, ...]
     """The exception's line and those of its message that follow."""
@@ -87,7 +88,9 @@ def read_trace(data: bytes, start: int) -> Trace | None:
     if not message:
         return None
     files = [match for frame in frames if (match := _FRAME.match(frame))]
-    where = f"{files[-1][1]}:{files[-1][2]} in {files[-1][3]}" if files else ""
+    # The reader can change the innermost frame that is no installed library's.
+    own_files = [match for match in files if not _INSTALLED.search(match[1])] or files
+    where = f"{own_files[-1][1]}:{own_files[-1][2]} in {own_files[-1][3]}" if own_files else ""
     return Trace(message[0], exception_at, where, _phase_of(frames), tuple(message))
 
 

@@ -156,6 +156,19 @@ def test_tracebacks_of_two_ranks_that_are_woven_together_are_told_apart() -> Non
     assert {event.frame for event in events} == {"torch/_tensor.py:5 in backward"}
 
 
+def test_the_source_lines_that_a_traceback_quotes_are_no_events() -> None:
+    text = TRACE.replace('raise ValueError("x")', 'raise ValueError("No space left on device")')
+    for prefix in ("", "[rank1]: "):
+        events = list(read_events([prefix + line for line in text.splitlines()], "x"))
+        assert [event.code for event in events] == ["X141"]
+
+
+def test_the_frame_shown_is_the_programs_own_where_there_is_one() -> None:
+    text = TRACE.replace("torch/_tensor.py", "/venv/lib/python3.11/site-packages/torch/_tensor.py")
+    [event] = read_events(text.splitlines(), "x")
+    assert event.frame == "train.py:12 in main"
+
+
 def test_a_traceback_that_is_cut_does_not_count_as_one() -> None:
     assert read_trace(b"Traceback (most recent call last):\n  File", 0) is None
 
