@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -15,6 +16,7 @@ from unisono.doctor.knowledge import (
     PROCESS_ENDED,
     PROGRAM_EXCEPTION,
     Entry,
+    Pattern,
     entries,
     entry_of,
     module_of,
@@ -150,12 +152,22 @@ def written_codes(text: str, table: Iterable[str]) -> list[str]:
     return list(found)
 
 
-def code_by_words(text: str) -> str | None:
-    """The failure that a line is known for by its words."""
-    for pattern in patterns():
-        if any(needle in text for needle in pattern.needles) and pattern.regex.search(text):
+def code_by_words(text: str, held: frozenset[bytes] | None = None) -> str | None:
+    """The failure that a line is known for by its words; `held` are the needles of its block, where they are known."""
+    for needle, pattern in _needles(held):
+        if needle in text and pattern.regex.search(text):
             return pattern.code
     return None
+
+
+@functools.lru_cache(maxsize=256)
+def _needles(held: frozenset[bytes] | None) -> tuple[tuple[str, Pattern], ...]:
+    return tuple(
+        (needle, pattern)
+        for pattern in patterns()
+        for needle in pattern.needles
+        if held is None or any(short in needle.encode() for short in held)
+    )
 
 
 class _Reader:
@@ -166,6 +178,7 @@ class _Reader:
         self._known = entries()
         self._seen: dict[bytes, tuple[str, ...]] = {}
         self._time: float | None = None
+        self._held: frozenset[bytes] | None = None
 
     def read(self, block: scan.Block) -> None:
         line, counted = block.first_line, 0
@@ -173,7 +186,8 @@ class _Reader:
         data = block.data
         if block.first_line == 1:
             self._note_steps(data[:_EDGE_BYTES])
-        for start, end in scan.candidates(data):
+        spans, self._held = scan.candidates(data)
+        for start, end in spans:
             line += data.count(b"\n", counted, start)
             counted = start
             raw = data[start:end]
@@ -222,13 +236,13 @@ class _Reader:
         if found is None:
             if len(self._seen) >= _CACHE_SIZE:
                 self._seen.clear()
-            found = self._seen[key] = self._codes_anew(raw.decode("utf-8", "replace"))
+            found = self._seen[key] = self._codes_anew(raw.decode("utf-8", "replace"), bool(numbers))
         return found
 
-    def _codes_anew(self, text: str) -> tuple[str, ...]:
-        codes = written_codes(text, self._known)
+    def _codes_anew(self, text: str, has_numbers: bool) -> tuple[str, ...]:
+        codes = written_codes(text, self._known) if has_numbers else []
         if not codes or entry_of(codes[0]).kind == "generic":
-            codes += [word] if (word := code_by_words(text)) is not None else []
+            codes += [word] if (word := code_by_words(text, self._held)) is not None else []
         ended = ended_process(text) if PROCESS_ENDED in codes else None
         return tuple(_SIGNALS.get(ended[0], code) if ended and code == PROCESS_ENDED else code for code in codes)
 

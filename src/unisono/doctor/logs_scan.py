@@ -114,22 +114,41 @@ def _cut(data: bytes) -> int:
     return data.rfind(b"\n", 0, begun) + 1 if begun >= 0 else end
 
 
-def candidates(data: bytes) -> list[tuple[int, int]]:
-    """(start, end) of the lines of a block that may say something known, in order."""
+def candidates(data: bytes) -> tuple[list[tuple[int, int]], frozenset[bytes]]:
+    """(start, end) of the lines of a block that may say something known, in order; and which needles it holds."""
     found: dict[int, int] = {}
     returns = b"\r" in data
-    for needle in needles():
-        at = data.find(needle)
-        while at >= 0:
-            start, end = line_around(data, at, returns)
-            found[start] = max(end, found.get(start, 0))
-            at = data.find(needle, max(end, at + 1))
     position = 0
     while (match := CANN_CODE.search(data, position)) is not None:
         start, end = line_around(data, match.start(), returns)
-        found[start] = max(end, found.get(start, 0))
+        found[start] = end
         position = max(end, match.end())
-    return sorted(found.items())
+    lines = data.count(b"\n")
+    held: set[bytes] = set()
+    for position, needle in enumerate(needles()):
+        if not returns and len(found) * 2 > lines and (every := _every_line(data)):
+            return every, frozenset(held.union(rest for rest in needles()[position:] if rest in data))
+        at = data.find(needle)
+        while at >= 0:
+            held.add(needle)
+            start, end = line_around(data, at, returns)
+            found[start] = max(end, found.get(start, 0))
+            at = data.find(needle, max(end, at + 1))
+    return sorted(found.items()), frozenset(held)
+
+
+def _every_line(data: bytes) -> list[tuple[int, int]]:
+    """All lines of a block: where most may say something, looking for each text costs more. Empty when one is too long."""
+    found = []
+    start = 0
+    for line in data.split(b"\n"):
+        end = start + len(line)
+        if len(line) > _WINDOW_BYTES:
+            return []
+        if line:
+            found.append((start, end))
+        start = end + 1
+    return found
 
 
 def line_around(data: bytes, at: int, returns: bool = True) -> tuple[int, int]:

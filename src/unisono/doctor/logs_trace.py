@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from unisono.doctor.logs_clock import time_of
@@ -127,15 +128,13 @@ def _phase_of(frames: list[str]) -> str:
     return ""
 
 
-def _lines(data: bytes, start: int, most: int) -> list[tuple[int, str]]:
-    found = []
+def _lines(data: bytes, start: int, most: int) -> Iterator[tuple[int, str]]:
     for _ in range(most):
         if start >= len(data):
-            break
+            return
         end = data.find(b"\n", start)
         end = len(data) if end < 0 else end
         raw = data[start : min(end, start + 2000)]
         text = raw.decode("utf-8", "replace").rstrip("\r")
-        found.append((start, ANSI.sub("", text) if "\x1b" in text else text))
+        yield start, ANSI.sub("", text) if "\x1b" in text else text
         start = end + 1
-    return found

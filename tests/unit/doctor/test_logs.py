@@ -262,3 +262,13 @@ def test_no_text_crashes_the_clock(text: str) -> None:
     found = time_of(text)
     assert found is None or clock_text(found)
     split_prefix(text)
+
+
+def test_a_log_full_of_errors_gives_the_same_events_as_one_that_is_searched_for_them() -> None:
+    dense = [line for _ in range(20) for line in ("EI0006: [PID: 1] x", "No space left on device", "", "fine")]
+    sparse = "\n".join([*dense, *["fine"] * 500]).encode()
+    found = read_log(io.BytesIO("\n".join(dense).encode()), "x").events
+    assert [(event.code, event.where) for event in found] == [
+        (event.code, event.where) for event in read_log(io.BytesIO(sparse), "x").events
+    ]
+    assert len(found) == 40
