@@ -31,7 +31,7 @@ bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/run.py --write
 
 soak: $(VENV)/.ready
-	$(BIN)/python scripts/soak.py --faults 200 --write
+	$(BIN)/python scripts/soak.py --write
 
 # The simulated NPU on every supported torch that can be installed here, each in a temporary environment.
 sim-matrix: $(VENV)/.ready

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import traceback
+from multiprocessing import popen_fork
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import psutil
 
 from helpers.launching import arguments
 from helpers.ranks import CONTEXT
+from unisono.job.control import ENDED
 from unisono.job.launch import LaunchRequest, LaunchResult
 
 
@@ -49,6 +51,11 @@ class ForkedJob:
             raise AssertionError(value)
         assert isinstance(value, LaunchResult)
         return value
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send the launcher a signal."""
+        assert self.process.pid is not None
+        os.kill(self.process.pid, number)
 
     def left_behind(self, limit_s: float = 15) -> list[int]:
         """Processes of the job that still live after the limit."""
@@ -91,6 +98,8 @@ def _launcher(answer: Connection, folder: Path, words: list[str], devices: int, 
     output = os.open(folder / "output.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(output, 1)
     os.dup2(output, 2)
+    from torch.distributed.elastic.multiprocessing.api import ProcessFailure
+
     import unisono.job.agent as agent
     import unisono.job.launch as launch
 
@@ -106,7 +115,25 @@ def _launcher(answer: Connection, folder: Path, words: list[str], devices: int, 
             super().__init__(*given, **named)
             self._start_method = "fork"
 
+        def _monitor_workers(self, group: Any) -> Any:
+            # torch tells of all dead processes that it executed, but of one only that it forked.
+            result = super()._monitor_workers(group)
+            for worker in group.workers if result.is_failed() else []:
+                code = self._pcontext._pc.processes[worker.local_rank].exitcode
+                if code and worker.global_rank not in result.failures:
+                    dead = ProcessFailure(worker.local_rank, worker.id, code, "<N/A>")
+                    result.failures[worker.global_rank] = dead
+            return result
+
+        def _shutdown(self, *given: Any, **named: Any) -> None:
+            # Forked ranks wait for this when they are done; it comes otherwise only when all of them are.
+            if self._pcontext is not None and not any(p.exitcode for p in self._pcontext._pc.processes):
+                self._pcontext._worker_finished_event.set()
+            super()._shutdown(*given, **named)
+
     agent.worker_spec, agent.WatchfulAgent = forked_spec, ForkingAgent  # type: ignore[misc]  # in this process alone
+    # torch ends the rest of forked ranks by SIGTERM, where the agent ends executed ones by its own signal.
+    popen_fork.Popen.terminate = lambda popen: popen._send_signal(ENDED)  # type: ignore[method-assign]
     sys.argv = ["unisono", *words]
     command = launch.rank_command(words)
     request = LaunchRequest(command=command, devices=devices, run_dir=folder / "run", threads=1, **options)

@@ -17,8 +17,8 @@ from unisono.job.launch import LaunchRequest, LaunchResult, launch, rank_command
 
 RECIPE = """
 name = "killed"
-replicas = 4
-per_replica_batch_size = 4
+replicas = 8
+per_replica_batch_size = 2
 train_for = "12 steps"
 [model]
 name = "mlp"

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import psutil
 from torch.distributed.elastic.agent.server.api import RunResult, WorkerGroup, WorkerSpec, WorkerState
 from torch.distributed.elastic.agent.server.local_elastic_agent import LocalElasticAgent
 from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs
@@ -16,7 +17,7 @@ from torch.distributed.elastic.rendezvous import RendezvousParameters
 from torch.distributed.elastic.rendezvous import registry as rendezvous_registry
 
 from unisono.errors import UserError
-from unisono.job.control import Beat, forget_beats, read_beats, read_failures, record_failure
+from unisono.job.control import ENDED, Beat, forget_beats, read_beats, read_failures, record_failure
 from unisono.job.outage import Outage
 
 if TYPE_CHECKING:
@@ -25,6 +26,18 @@ if TYPE_CHECKING:
 # Starting (imports, reading data, compiling kernels for the first step) may take this long whatever a step may.
 _START_PATIENCE_S = 600.0
 _LOOK_EVERY_S = 0.5
+# Seconds that ranks have to go after ENDED; a stopped process goes by SIGKILL alone.
+_END_S = 3
+# Files whose code waits for other ranks: a rank that stands there is not the one that the others wait for.
+_WAITING_IN = ("torch/distributed/distributed_c10d.py", "torch/distributed/rendezvous.py", "unisono/distributed/")
+
+
+def _is_stopped(pid: int) -> bool:
+    """Suspended by SIGSTOP, a debugger or a container's freezer."""
+    try:
+        return bool(psutil.Process(pid).status() == psutil.STATUS_STOPPED)
+    except psutil.NoSuchProcess:
+        return False
 
 
 class HungRankError(RuntimeError):
@@ -113,6 +126,22 @@ class WatchfulAgent(LocalElasticAgent):
             self._remaining_restarts = 0
         return result
 
+    def _start_workers(self, worker_group: WorkerGroup) -> dict[int, Any]:
+        ids: dict[int, Any] = super()._start_workers(worker_group)
+        context = self._pcontext
+        assert context is not None
+        close = context.close
+
+        def close_at_once(death_sig: signal.Signals | None = None, timeout: int = _END_S) -> None:
+            close(death_sig or ENDED, timeout)
+
+        # torch closes the rest itself as soon as one rank has failed, by SIGTERM, which ours take for a wish to save.
+        context.close = close_at_once  # type: ignore[method-assign]  # torch has no setting for this signal
+        return ids
+
+    def _stop_workers(self, worker_group: WorkerGroup) -> None:
+        self._shutdown(ENDED, _END_S)
+
     def _restart_workers(self, worker_group: WorkerGroup) -> None:
         """Several machines: a rank failed here or elsewhere, or a machine came or went."""
         beats = read_beats(self._control)
@@ -140,13 +169,19 @@ class WatchfulAgent(LocalElasticAgent):
         patience = max(self._hang_timeout_s, _START_PATIENCE_S) if starting else self._hang_timeout_s
         if min(beat.seconds_ago for beat in beats) < patience:
             return
-        culprit = min(beats, key=lambda beat: (*beat.progress, -beat.seconds_ago))
-        for worker in worker_group.workers:
-            if worker.global_rank == culprit.rank:
-                self._end(culprit, int(worker.id))
+        pids = {worker.global_rank: int(worker.id) for worker in worker_group.workers}
+        here = [beat for beat in beats if beat.rank in pids]
+        stacks = self._stacks_of({beat.rank: pids[beat.rank] for beat in here})
 
-    def _end(self, culprit: Beat, pid: int) -> None:
-        stack = self._stack_of(culprit.rank, pid)
+        def innocence(beat: Beat) -> tuple[float, ...]:
+            # A stopped process is the cause however far it is; ranks that wait for it are asleep, but not stopped.
+            waits = any(file in stacks[beat.rank] for file in _WAITING_IN)
+            return (not _is_stopped(pids[beat.rank]), waits, *beat.progress, -beat.seconds_ago)
+
+        culprit = min(here, key=innocence)
+        self._end(culprit, pids[culprit.rank], stacks[culprit.rank])
+
+    def _end(self, culprit: Beat, pid: int, stack: str) -> None:
         error = HungRankError(
             f"rank {culprit.rank} gave no sign of life for {culprit.seconds_ago:.0f} s (limit {self._hang_timeout_s:g} s) "
             f"in {culprit.phase} of step {culprit.step}\n{stack}"
@@ -161,16 +196,18 @@ class WatchfulAgent(LocalElasticAgent):
         )
         os.kill(pid, signal.SIGKILL)
 
-    def _stack_of(self, rank: int, pid: int) -> str:
-        """Where the rank stands, by Python's fault handler; a stopped process does not answer."""
-        path = self._control / f"stack_{rank}"
-        if not path.exists():
-            return ""
-        os.kill(pid, signal.SIGUSR1)
+    def _stacks_of(self, pids: dict[int, int]) -> dict[int, str]:
+        """Where ranks stand, by Python's fault handler; a stopped process does not answer."""
+        paths = {rank: self._control / f"stack_{rank}" for rank in pids}
+        asked = [rank for rank, path in paths.items() if path.exists()]
+        for rank in asked:
+            os.kill(pids[rank], signal.SIGUSR1)
         deadline = time.monotonic() + 1
-        while time.monotonic() < deadline and path.stat().st_size == 0:
+        while time.monotonic() < deadline and any(paths[rank].stat().st_size == 0 for rank in asked):
             time.sleep(0.02)
-        return path.read_text(encoding="utf-8", errors="replace")
+        return {
+            rank: paths[rank].read_text(encoding="utf-8", errors="replace") if rank in asked else "" for rank in pids
+        }
 
     def _shutdown(self, death_sig: signal.Signals = signal.SIGTERM, timeout: int = 30) -> None:
         # Ranks are saving now; another Ctrl-C must not leave them behind half way.

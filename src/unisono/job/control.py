@@ -18,6 +18,9 @@ from unisono.errors import UserError
 PHASES = ("start", "data", "forward", "backward", "reduce", "update", "evaluate", "save", "end")
 """What a rank may be doing; heartbeats store the position in this tuple."""
 
+ENDED = signal.SIGUSR2
+"""Ends ranks when another has failed: they have nothing to save, and wait where they hear no SIGTERM. No rank handles it."""
+
 _BEAT = struct.Struct("<dqq")  # seconds on the machine's monotonic clock, step, phase
 
 

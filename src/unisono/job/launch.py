@@ -17,7 +17,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from unisono.errors import ExitCode, UserError
-from unisono.job.control import Failure, first_failure, read_beats, read_failures
+from unisono.job.control import ENDED, Failure, first_failure, read_beats, read_failures
 from unisono.job.outage import Outage
 
 if TYPE_CHECKING:
@@ -183,7 +183,9 @@ def _first_of(deaths: list[Failure], folder: Path) -> Failure:
             recorded[death.rank] = replace(recorded[death.rank], exit_code=death.exit_code, signal=death.signal)
         else:
             # A rank that the agent itself ended, because another had failed, is not a cause.
-            recorded[death.rank] = replace(death, collateral=death.signal == "SIGTERM" and len(deaths) > 1)
+            recorded[death.rank] = replace(
+                death, collateral=death.signal in ("SIGTERM", ENDED.name) and len(deaths) > 1
+            )
     first = first_failure(list(recorded.values()))
     assert first is not None
     return first

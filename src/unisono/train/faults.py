@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import time
@@ -10,6 +11,8 @@ from dataclasses import dataclass
 
 from unisono.errors import UserError
 from unisono.job.control import PHASES
+
+log = logging.getLogger(__name__)
 
 
 class InjectedFaultError(RuntimeError):
@@ -30,6 +33,7 @@ KINDS: dict[str, Callable[[], object]] = {
     "raise": _raise,
     "hang": _hang,
     "stop": lambda: os.kill(os.getpid(), signal.SIGSTOP),
+    "slow": lambda: time.sleep(3),
     "exit": lambda: os._exit(17),
     "sigterm": lambda: os.kill(os.getpid(), signal.SIGTERM),
     "sigint": lambda: os.kill(os.getpid(), signal.SIGINT),
@@ -98,5 +102,6 @@ class FaultPlan:
             here = fault.device == self.device if fault.device is not None else fault.rank == self.rank
             if here and fault.phase == phase and step >= fault.step and fault.attempt in (None, self.attempt):
                 self.faults.remove(fault)
+                log.warning("injected: %s in %s of step %d", fault.kind, phase, step)
                 KINDS[fault.kind]()
                 return
