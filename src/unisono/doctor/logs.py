@@ -44,6 +44,8 @@ _STARTS = re.compile(r"rank \d+ starts, attempt (\d+)")
 _WORK = re.compile(r"\[Rank (\d+)\].*(?:SeqNum|last enqueued work)[=:] ?(\d+)")
 _KEPT_OF_A_KIND = 30
 _CACHE_SIZE = 20_000
+# Beyond so many kinds of lines in a block it pays to know which needles the block holds at all.
+_MANY_KINDS = 300
 _EDGE_BYTES = 1 << 16
 _DIGITS = b"0123456789"
 _HEX = re.compile(rb"0x[0-9a-fA-F]+")
@@ -187,7 +189,10 @@ class _Reader:
         if block.first_line == 1:
             self._note_steps(data[:_EDGE_BYTES])
         spans, self._held = scan.candidates(data)
+        new_kinds = len(self._seen)
         for start, end in spans:
+            if self._held is None and len(self._seen) - new_kinds > _MANY_KINDS:
+                self._held = scan.held_needles(data)
             line += data.count(b"\n", counted, start)
             counted = start
             raw = data[start:end]

@@ -114,8 +114,16 @@ def _cut(data: bytes) -> int:
     return data.rfind(b"\n", 0, begun) + 1 if begun >= 0 else end
 
 
-def candidates(data: bytes) -> tuple[list[tuple[int, int]], frozenset[bytes]]:
-    """(start, end) of the lines of a block that may say something known, in order; and which needles it holds."""
+def held_needles(data: bytes) -> frozenset[bytes]:
+    """Which needles a block holds."""
+    return frozenset(needle for needle in needles() if needle in data)
+
+
+def candidates(data: bytes) -> tuple[list[tuple[int, int]], frozenset[bytes] | None]:
+    """(start, end) of the lines of a block that may say something known, in order; and which needles it holds.
+
+    The latter is None where most lines hold one, so that the search was given up.
+    """
     found: dict[int, int] = {}
     returns = b"\r" in data
     position = 0
@@ -125,9 +133,9 @@ def candidates(data: bytes) -> tuple[list[tuple[int, int]], frozenset[bytes]]:
         position = max(end, match.end())
     lines = data.count(b"\n")
     held: set[bytes] = set()
-    for position, needle in enumerate(needles()):
+    for needle in needles():
         if not returns and len(found) * 2 > lines and (every := _every_line(data)):
-            return every, frozenset(held.union(rest for rest in needles()[position:] if rest in data))
+            return every, None
         at = data.find(needle)
         while at >= 0:
             held.add(needle)
