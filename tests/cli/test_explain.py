@@ -66,11 +66,20 @@ def test_wrong_inputs_are_refused_with_a_way_out(tmp_path: Path) -> None:
         ((str(tmp_path / "folder"),), "H203"),
         (("EI0006", "--lang", "fr"), "H204"),
         ((str(tmp_path / "empty.log"),), "H207"),
+        (("",), "H205"),
         ((sys.executable,), "H206"),
     ):
         error = refusal_of(*arguments)
         assert error.code == code
         assert error.fix
+
+
+def test_a_named_pipe_is_read_as_a_log(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = subprocess.Popen([sys.executable, "-c", f"open({str(pipe)!r}, 'w').write('NPU out of memory. Tried\\n')"])
+    assert output_of(str(pipe)).startswith("X101")
+    assert writer.wait(timeout=30) == 0
 
 
 def test_the_failure_screen_of_a_run_without_logs_is_empty_and_of_one_with_logs_is_the_answer(tmp_path: Path) -> None:

@@ -42,14 +42,14 @@ def explain(
 def _explain(what: str) -> Explanation:
     from unisono.doctor.explain import explain_code, explain_path, explain_stream
 
+    if not what.strip() or (what == "-" and sys.stdin.isatty()):
+        raise UserError(
+            "H205",
+            "nothing to explain",
+            "no code, file or folder was given and nothing is piped in",
+            "unisono explain EI0006, or unisono explain LOGDIR",
+        )
     if what == "-":
-        if sys.stdin.isatty():
-            raise UserError(
-                "H205",
-                "nothing to explain",
-                "no code, file or folder was given and nothing is piped in",
-                "unisono explain EI0006, or unisono explain LOGDIR",
-            )
         return explain_stream(sys.stdin.buffer)
     # A code has no dot, and a path that is meant as one mostly has a dot or a slash.
     if Path(what).exists() or "/" in what or "." in what:

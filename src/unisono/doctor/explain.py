@@ -7,6 +7,7 @@ import io
 import json
 import math
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -78,6 +79,9 @@ def explain_path(path: Path) -> Explanation:
     """
     if path.is_dir():
         return explain_folder(path)
+    if path.is_fifo():  # as in `unisono explain <(zcat log)`
+        with open_log(path) as pipe:
+            return explain_stream(pipe, path.name)
     if not path.is_file():
         raise UserError(
             "H202",
@@ -158,8 +162,10 @@ def _head(path: Path) -> bytes:
                 else file.read(_PROBE_BYTES)
             )
         except (OSError, EOFError):
-            # A damaged .gz: its bytes as they are tell that it is no text.
-            return path.read_bytes()[:_PROBE_BYTES]
+            # A damaged .gz is looked at as it is, which tells that it is no text.
+            with open(path, "rb") as raw, suppress(OSError):
+                return raw.read(_PROBE_BYTES)
+    raise UserError("H208", f"cannot read {path}", "reading from it fails", "copy it, or give another log")
 
 
 def _read_file(path: Path, root: Path, *, by_name: bool) -> Reading:

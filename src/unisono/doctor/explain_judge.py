@@ -9,6 +9,7 @@ from dataclasses import replace
 from unisono.doctor.explain_result import Consequence, Explanation, note, ranges
 from unisono.doctor.knowledge import (
     ENDED_BY_LAUNCHER,
+    HEARTBEAT_LOST,
     PASSED_ON,
     PROCESS_ENDED,
     PROGRAM_EXCEPTION,
@@ -97,7 +98,7 @@ def _without_cause(
     if waiting:
         silent = _silent_rank(readings, {event.rank for event in failures if event.kind == "collateral"}, notes)
         if silent is not None:
-            shown = min(waiting, key=lambda event: (event.code == ENDED_BY_LAUNCHER, _when(event)))
+            shown = min(waiting, key=lambda e: (e.code != HEARTBEAT_LOST, e.code == ENDED_BY_LAUNCHER, _when(e)))
             return conclude(silent, [silent, shown], failures, readings, notes)
     ended = [e for e in generic if e.code == PROCESS_ENDED and e.rank not in {w.rank for w in waiting}]
     pool = ended or ([] if waiting else generic) or waiting or sorted(events, key=_when)

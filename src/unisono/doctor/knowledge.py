@@ -26,6 +26,7 @@ PROCESS_ENDED = "X139"
 PROGRAM_EXCEPTION = "X141"
 PASSED_ON = "X153"
 ENDED_BY_LAUNCHER = "X133"
+HEARTBEAT_LOST = "X155"
 """Codes that the reading of logs treats apart."""
 
 _MODULES = {

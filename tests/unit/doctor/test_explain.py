@@ -127,6 +127,18 @@ def test_the_rank_that_the_waiting_ones_name_is_the_one(tmp_path: Path) -> None:
     assert answer(explain_folder(tmp_path)) == ("X138", 3)
 
 
+def test_hccls_heartbeat_names_the_place_that_was_lost() -> None:
+    text = """[W compiler_depend.ts:487] Warning: NPU warning, error code is 507048[Error]:
+[Error]: The execution of the internal task times out.
+EI0002: [PID: 7277] 2025-01-02-03:59:30.645.648 The Notify register has not received the Notify record from remote rank [unknown].
+there are(is) 1 abnormal device(s):
+    Cluster Exception Location[IP/ID]:[192.0.2.10/1], Discoverer:[192.0.2.10/0], ExceptionType:[Heartbeat Lost Occurred], Possible
+"""
+    found = explain_text(text)
+    assert answer(found) == ("X138", 1)
+    assert "Cluster Exception Location" in found.evidence[1].text
+
+
 def test_a_rank_without_a_log_among_ranks_that_wait_is_the_one(tmp_path: Path) -> None:
     write_logs(tmp_path, {f"rank_{rank}.log": [EI0006] for rank in (0, 1, 3)})
     assert answer(explain_folder(tmp_path)) == ("X138", 2)
