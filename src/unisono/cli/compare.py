@@ -23,7 +23,7 @@ def compare(
     json: Annotated[bool, typer.Option("--json", help="The answer as JSON.")] = False,
 ) -> None:
     """Say whether two runs ended in the same bytes, or where they part. Exit code 1 when they differ."""
-    from unisono.train.compare import compare_runs, honest_reasons
+    from unisono.train.compare import compare_runs
 
     answer = compare_runs(first, second)
     if json:
@@ -31,7 +31,4 @@ def compare(
     else:
         for text in answer.lines():
             render.line(text)
-        reason = None if answer.equal else honest_reasons(first, second)
-        if reason:
-            render.line(reason)
     raise typer.Exit(ExitCode.OK if answer.equal else ExitCode.ANSWER_IS_NO)

@@ -85,11 +85,19 @@ def _world_sizes(worlds: str, recipe: str, platform: str, simulate: bool) -> lis
     replicas = load_recipe(recipe).recipe.replicas
     if worlds:
         parts = worlds.split(",")
-        if not all(part.strip().isdigit() and int(part) > 0 for part in parts) or len(parts) < 2:
+        numbers = [int(part) if part.strip().isdecimal() else 0 for part in parts]
+        if min(numbers) < 1 or len(set(numbers)) < 2:
             raise UserError(
-                "V102", f"--worlds {worlds}", "it is two or more numbers of devices", "write --worlds 1,2,4"
+                "V102", f"--worlds {worlds}", "it is two or more different numbers of devices", "write --worlds 1,2,4"
             )
-        return [int(part) for part in parts]
+        if max(numbers) > replicas:
+            raise UserError(
+                "V102",
+                f"--worlds {worlds}",
+                f"the recipe has {replicas} replicas, and every device runs at least one",
+                "ask for fewer devices",
+            )
+        return list(dict.fromkeys(numbers))
     if simulate or platform == "cpu":
         there = 4
     else:
@@ -149,7 +157,18 @@ def _compare(folder: Path, sizes: list[int]) -> list[Comparison]:
 @contextlib.contextmanager
 def _folder(keep: Path | None) -> Iterator[Path]:
     if keep is not None:
-        keep.mkdir(parents=True, exist_ok=True)
+        try:
+            keep.mkdir(parents=True, exist_ok=True)
+            taken = any(keep.iterdir())
+        except OSError as error:
+            raise UserError(
+                "V105", f"cannot keep runs in {keep}", error.strerror or str(error), "choose another folder"
+            ) from error
+        if taken:
+            # Runs found there would be gone on with, and equal because they are old.
+            raise UserError(
+                "V105", f"{keep} is not empty", "a verification trains afresh", "name a new folder with --keep"
+            )
         yield keep
     else:
         with tempfile.TemporaryDirectory(prefix="unisono-verify-") as folder:

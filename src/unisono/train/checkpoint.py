@@ -36,12 +36,13 @@ def to_cpu(tree: Any) -> Any:
     return tree
 
 
-def write_whole(path: Path, payload: dict[str, Any]) -> str:
+def write_whole(path: Path, payload: dict[str, Any], digest: str | None = None) -> str:
     """Write a checkpoint so that after a crash at any moment there is the old file, the new one, or none.
 
-    Temporary file beside it, fsync, rename, fsync of the folder. Returns the digest stored inside.
+    Temporary file beside it, fsync, rename, fsync of the folder. Returns the digest stored inside, which is the
+    payload's; pass it where it is known.
     """
-    digest = digest_of(payload)
+    digest = digest or digest_of(payload)
     temporary = path.with_suffix(f".{os.getpid()}.tmp")
     try:
         with open(temporary, "wb") as file:
@@ -127,6 +128,8 @@ class CheckpointWriter:
         self.write_s = 0.0
         """Seconds that writing took, beside training."""
         self.failed_writes = 0
+        self._unwritten: dict[int, str] = {}
+        """Steps whose checkpoint was left out, and why."""
         folder.mkdir(parents=True, exist_ok=True)
         for leftover in folder.glob("*.tmp"):
             leftover.unlink(missing_ok=True)
@@ -173,6 +176,22 @@ class CheckpointWriter:
             self._pending.result()
             self._pending = None
 
+    def refuse_unwritten(self, step: int) -> None:
+        """A run whose last checkpoint was left out must not end as if its weights were safe.
+
+        Raises:
+            UserError: C109.
+        """
+        self.wait()
+        if step in self._unwritten:
+            raise UserError(
+                "C109",
+                f"the checkpoint of step {step}, the last, could not be written to {self._folder}",
+                self._unwritten[step],
+                "free some space, then the same command with --run-dir or --resume goes on from the one before",
+                exit_code=ExitCode.CRASHED,
+            )
+
     def close(self) -> None:
         """Finish the write under way."""
         try:
@@ -183,16 +202,18 @@ class CheckpointWriter:
     def _write(self, payload: dict[str, Any], step: int, best: bool) -> None:
         started = time.perf_counter()
         path = self._folder / f"step_{step}.pt"
+        # The digest is of the state, whether or not a disk takes it.
+        self.last_digest = digest_of(payload)
         try:
-            self.last_digest = write_whole(path, payload)
+            write_whole(path, payload, self.last_digest)
             _link(path, self._folder / "last.pt")
             if best:
                 _link(path, self._folder / "best.pt")
             for old in numbered_checkpoints(self._folder)[self._keep :]:
                 old.unlink(missing_ok=True)
         except OSError as error:
-            self.failed_writes += 1
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                self.failed_writes += 1
                 raise UserError(
                     "C106",
                     f"cannot write {path}",
@@ -200,21 +221,21 @@ class CheckpointWriter:
                     "mend the folder, then --resume auto",
                     exit_code=ExitCode.CRASHED,
                 ) from error
-            log.error(
-                "checkpoint of step %d not written: %s; the older ones are untouched, training goes on",
-                step,
-                error.strerror,
-            )
+            self._leave_out(step, error.strerror or str(error))
         except RuntimeError as error:
             # torch's zip writer reports a full disk as a RuntimeError of its own.
-            self.failed_writes += 1
-            log.error(
-                "checkpoint of step %d not written: %s; the older ones are untouched, training goes on",
-                step,
-                str(error).splitlines()[0],
-            )
+            self._leave_out(step, f"{str(error).splitlines()[0]}, {_free_mib(self._folder)} MiB free")
         finally:
             self.write_s += time.perf_counter() - started
+
+    def _leave_out(self, step: int, why: str) -> None:
+        self.failed_writes += 1
+        self._unwritten[step] = why
+        log.error("checkpoint of step %d not written: %s; the older ones are untouched, training goes on", step, why)
+
+
+def _free_mib(folder: Path) -> int:
+    return shutil.disk_usage(folder).free // 2**20
 
 
 def _link(path: Path, alias: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from torch import Tensor
 from unisono.errors import UserError
 from unisono.train.checkpoint import newest_whole
 from unisono.train.digest import digest_of
+from unisono.train.ground import differences, read_grounds
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,7 +32,11 @@ class Comparison:
     differing: tuple[str, ...] = ()
     """Names of what differs, in order."""
     max_difference: float | None = None
-    """Greatest absolute difference of the first differing tensor."""
+    """Greatest absolute difference of the first differing tensor; None when it has another shape or no number."""
+    greatest: tuple[str, float] | None = None
+    """The tensor that differs most, and by how much."""
+    conditions: tuple[str, ...] = ()
+    """Threads, versions and devices that are not the same in both: exactness does not reach across these."""
 
     def lines(self) -> list[str]:
         """For a person."""
@@ -37,6 +44,7 @@ class Comparison:
             return [
                 f"equal: {self.first} and {self.second} hold the same bytes after {self.steps[0]} steps",
                 f"digest {self.digests[0]}",
+                *(f"equal although these differ: {text}" for text in self.conditions),
             ]
         lines = [
             f"different: {self.first} and {self.second}",
@@ -50,6 +58,10 @@ class Comparison:
             amount = "" if self.max_difference is None else f", by at most {self.max_difference:.3g}"
             more = f" and {len(self.differing) - 1} more" if len(self.differing) > 1 else ""
             lines.append(f"first that differs: {self.differing[0]}{amount}{more}")
+        if self.greatest is not None and self.greatest[0] != self.differing[0]:
+            lines.append(f"differs most: {self.greatest[0]}, by {self.greatest[1]:.3g}")
+        if self.conditions:
+            lines.append(f"warning: exactness does not reach across these: {'; '.join(self.conditions)}")
         return lines
 
 
@@ -69,6 +81,7 @@ def compare_runs(first: Path, second: Path) -> Comparison:
     ]
     order = {name: position for position, name in enumerate([*a, *b])}
     differing.sort(key=lambda name: (not name.startswith("model."), order[name]))
+    amounts = [(name, amount) for name in differing if (amount := _difference(a.get(name), b.get(name))) is not None]
     return Comparison(
         equal=digests[0] == digests[1],
         first=str(first),
@@ -77,18 +90,21 @@ def compare_runs(first: Path, second: Path) -> Comparison:
         digests=(digests[0], digests[1]),
         first_differing_step=None if digests[0] == digests[1] else _first_differing_step(first, second),
         differing=tuple(differing),
-        max_difference=_difference(a.get(differing[0]), b.get(differing[0])) if differing else None,
+        max_difference=dict(amounts).get(differing[0]) if differing else None,
+        greatest=max(amounts, key=lambda pair: pair[1], default=None),
+        conditions=tuple(other_conditions(first, second)),
     )
 
 
 def _newest_payload(folder: Path) -> dict[str, Any]:
     found = newest_whole(folder / "checkpoints")
     if found is None:
+        runs = sorted(path.parent.name for path in folder.glob("*/checkpoints"))
         raise UserError(
             "V101",
-            f"no whole checkpoint in {folder}",
-            "a comparison needs the end of both runs",
-            "give run folders such as runs/RECIPE/TIME",
+            f"no whole checkpoint in {folder}" if folder.is_dir() else f"no run folder {folder}",
+            f"it holds runs: {', '.join(runs[-3:])}" if runs else "a comparison needs the end of both runs",
+            f"give one of them: {folder / runs[-1]}" if runs else "give run folders such as runs/RECIPE/TIME",
         )
     return found[1]
 
@@ -102,9 +118,10 @@ def _leaves(tree: Any, prefix: str) -> list[tuple[str, Any]]:
 
 
 def _difference(a: Any, b: Any) -> float | None:
-    if isinstance(a, Tensor) and isinstance(b, Tensor) and a.shape == b.shape:
-        return float((a.double() - b.double()).abs().max())
-    return None
+    if not (isinstance(a, Tensor) and isinstance(b, Tensor) and a.shape == b.shape and a.numel()):
+        return None
+    amount = float((a.double() - b.double()).abs().max())
+    return amount if math.isfinite(amount) else None
 
 
 def _first_differing_step(first: Path, second: Path) -> int | None:
@@ -119,27 +136,16 @@ def _records(path: Path) -> dict[int, tuple[Any, Any]]:
     """step -> (loss, digest of the weights where traced)."""
     if not path.is_file():
         return {}
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return {row["step"]: (row["loss"], row.get("weights_digest")) for row in rows if row["kind"] == "train"}
+    found: dict[int, tuple[Any, Any]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        # The last line of a run that was killed may be cut.
+        with contextlib.suppress(ValueError, KeyError):
+            row = json.loads(line)
+            if row["kind"] == "train":
+                found[row["step"]] = (row["loss"], row.get("weights_digest"))
+    return found
 
 
-def honest_reasons(first: Path, second: Path) -> str | None:
-    """Why two runs may rightly differ: what their manifests say of threads, device and versions."""
-    manifests = [
-        json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-        for folder in (first, second)
-        if (folder / "manifest.json").is_file()
-    ]
-    if len(manifests) < 2:
-        return None
-    reasons = [
-        f"{name}: {a} and {b}"
-        for name, a, b in (
-            ("threads", manifests[0]["threads"], manifests[1]["threads"]),
-            ("platform", manifests[0]["platform"], manifests[1]["platform"]),
-            ("device", manifests[0]["device"].get("device"), manifests[1]["device"].get("device")),
-            ("torch", manifests[0]["packages"].get("torch"), manifests[1]["packages"].get("torch")),
-        )
-        if a != b
-    ]
-    return "exactness ends where these differ: " + "; ".join(reasons) if reasons else None
+def other_conditions(first: Path, second: Path) -> list[str]:
+    """What the manifests of two runs say that exactness does not reach across: threads, versions, devices."""
+    return differences(read_grounds(first), read_grounds(second))

@@ -26,6 +26,7 @@ from unisono.recipe.schema import Recipe
 from unisono.train.build import Surroundings, build_trainer
 from unisono.train.checkpoint import read_whole
 from unisono.train.digest import digest_of
+from unisono.train.ground import ground_of, read_grounds, warning_on_resume, with_earlier
 from unisono.train.pulse import Pulse
 from unisono.train.report import Reporter, Silent
 from unisono.train.run_folder import RunFolder, make_run_dir, newest_run_dir, with_resume
@@ -166,12 +167,18 @@ def prepare(trainer: Trainer, request: RunRequest, folder: RunFolder) -> None:
             "backend": trainer.job.backend,
             "world_size": trainer.job.world_size,
             "threads": trainer.job.threads,
+            "reduction": trainer.job.recipe.reduction.name,
             "attempt": request.attempt,
             "resumed_from": str(folder.resume_from) if folder.resume_from else None,
             "overrides": request.provenance,
             "plan": trainer.job.lines(),
         }
-        trainer.writer.write_json("manifest.json", manifest(python_command(), trainer.platform.describe(), extra))
+        made_with = manifest(python_command(), trainer.platform.describe(), extra)
+        earlier = read_grounds(folder.resume_from.parents[1]) if folder.resume_from is not None else []
+        warning = warning_on_resume(earlier, ground_of(made_with))
+        if warning is not None:
+            trainer.reporter.said(f"warning: {warning}")
+        trainer.writer.write_json("manifest.json", with_earlier(made_with, earlier))
         trainer.writer.write_json("recipe.json", request.recipe.model_dump(mode="json"))
     trainer.reporter.planned(trainer.job.lines())
     if folder.resume_from is not None:
@@ -197,6 +204,7 @@ def conclude(trainer: Trainer, folder: RunFolder, sets: DataSets, total_s: float
     trainer.writer.write_json("summary.json", summary)
     trainer.pulse.at("end", trainer.state.position)
     trainer.reporter.finished(summary)
+    trainer.saver.refuse_unwritten(trainer.state.step)
     return summary
 
 
