@@ -16,8 +16,6 @@ from helpers.launching import (
     wait_for_line,
     wait_until_gone,
 )
-from helpers.ranks import run_ranks
-from helpers.training import train_keywords
 
 from unisono.train.checkpoint import newest_whole
 
@@ -26,22 +24,10 @@ pytestmark = [pytest.mark.faults, pytest.mark.dist, pytest.mark.timeout(180)]
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The digest of the run that nothing happens to."""
+    """The digest of the same recipe on one device, when nothing happens to it."""
     folder = tmp_path_factory.mktemp("undisturbed")
-    changes = {
-        "replicas": 4,
-        "per_replica_batch_size": 4,
-        "train_for": "12 steps",
-        "model.name": "mlp",
-        "name": "killed",
-        "data.synthetic_train_images": 64,
-        "data.synthetic_val_images": 40,
-        "ema.decay": 0.9,
-        "evaluate.every": "4 steps",
-        "optimizer.weight_decay": 0.0,
-        "optimizer.learning_rate_global_batch_size": 16,
-    }
-    return str(run_ranks(1, train_keywords, str(folder / "run"), changes, {})[0]["digest"])
+    assert launch_run(folder, devices=1).ok
+    return str(summary_of(folder)["digest"])
 
 
 @pytest.mark.parametrize(
