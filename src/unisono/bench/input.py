@@ -6,14 +6,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from PIL import Image
 
 from unisono.data import DataSets, open_batches, open_data_sets
 from unisono.data.base import FileSource
-from unisono.data.decode import crop_resized, image_size, random_box, to_array, to_rgb
-from unisono.data.order import sample_uniforms
+from unisono.data.decode import load_train, to_rgb
 from unisono.recipe.schema import Recipe
 
 
@@ -64,10 +62,8 @@ def where_time_goes(recipe: Recipe, data_path: Path | None, images: int = 50) ->
             started = time.perf_counter()
             to_rgb(image)
             totals["decode whole"] += time.perf_counter() - started
-        with Image.open(path) as image:
-            started = time.perf_counter()
-            box = random_box(image_size(image), augment, sample_uniforms(0, 0, np.array([index]), 48)[0][8:])
-            to_array(crop_resized(image, box, size))
-            totals["decode and crop as trained"] += time.perf_counter() - started
+        started = time.perf_counter()
+        load_train(path, augment, size, seed=recipe.seed, epoch=0, index=index)
+        totals["decode and crop as trained"] += time.perf_counter() - started
     count = min(images, len(sets.train))
     return {name: seconds / count * 1e3 for name, seconds in totals.items()}

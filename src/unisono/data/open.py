@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from unisono.data.base import ArraySource, DataSets, FileSource
 from unisono.data.cifar import cifar_folder, open_cifar
+from unisono.data.decode import policy
 from unisono.data.folder import has_folders, open_folders
 from unisono.data.idx import open_fashion_mnist
+from unisono.data.jpeg import has_fast_decoder
 from unisono.data.synthetic import open_synthetic
 from unisono.errors import UserError
 from unisono.recipe.schema import Recipe
@@ -20,7 +23,8 @@ def open_data_sets(recipe: Recipe, data_path: Path | None) -> DataSets:
     """Find and check the data set that a recipe names.
 
     Raises:
-        UserError: D1xx for what is missing, damaged or laid out otherwise; D108 for a form the recipe cannot use.
+        UserError: D1xx for what is missing, damaged or laid out otherwise; D108 for a form the recipe cannot use,
+            D114 an unknown policy of augmentation.
     """
     sets = _open(recipe, data_path)
     if len(recipe.augment.mean) not in (1, sets.channels):
@@ -37,7 +41,24 @@ def open_data_sets(recipe: Recipe, data_path: Path | None) -> DataSets:
             f"the data set has {sets.num_classes} classes",
             "leave data.num_classes out",
         )
+    if recipe.augment.auto_augment is not None:
+        _refuse_unknown_policy(recipe.augment.auto_augment)
+    if isinstance(sets.train, FileSource) and not has_fast_decoder():
+        slow = "simplejpeg is not installed: Pillow decodes JPEGs, at about half the speed and with other rounding"
+        return replace(sets, notes=(*sets.notes, slow))
     return sets
+
+
+def _refuse_unknown_policy(name: str) -> None:
+    try:
+        policy(name, 224, (124, 116, 104))
+    except (AssertionError, KeyError, ValueError, IndexError) as error:
+        raise UserError(
+            "D114",
+            f"augment.auto_augment = {name!r}",
+            f"timm knows no such policy ({type(error).__name__}: {error})",
+            'take one such as "original-mstd0.5", "rand-m9-mstd0.5", "augmix-m3" or "3a"',
+        ) from None
 
 
 def _open(recipe: Recipe, data_path: Path | None) -> DataSets:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -41,11 +43,9 @@ def sample_uniforms(seed: int, epoch: int, indices: Indices, columns: int) -> ND
     A counter-based hash, so that whole batches come from one vector expression. Source: the finalizer of SplitMix64
     (Steele, Lea, Flood 2014).
     """
-    with np.errstate(over="ignore"):
-        state = np.uint64(_key(seed, epoch, _SAMPLE) & (2**64 - 1)) + indices.astype(np.uint64)[:, None] * np.uint64(
-            0x9E3779B97F4A7C15
-        )
-        state = _mix(_mix(state) + np.arange(1, columns + 1, dtype=np.uint64)[None, :] * np.uint64(0xD1B54A32D192ED03))
+    start = np.uint64(_key(seed, epoch, _SAMPLE) & (2**64 - 1))
+    state = start + indices.astype(np.uint64)[:, None] * np.uint64(0x9E3779B97F4A7C15)
+    state = _mix(_mix(state) + np.arange(1, columns + 1, dtype=np.uint64)[None, :] * np.uint64(0xD1B54A32D192ED03))
     return (state >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
@@ -60,6 +60,7 @@ def _mix(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return state ^ (state >> np.uint64(31))
 
 
+@lru_cache(maxsize=64)
 def _key(seed: int, epoch: int, purpose: int) -> int:
     """128 bits from seed, epoch and what the numbers are for."""
     words = np.random.SeedSequence([seed & 0xFFFFFFFF, seed >> 32, epoch + 1, purpose]).generate_state(4, np.uint32)

@@ -9,9 +9,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from unisono.data.augment import DeviceAugment
+from unisono.data.augment import COLUMNS, DeviceAugment, crop_and_flip_on_host
 from unisono.data.base import ArraySource, Batch, Indices
-from unisono.data.order import epoch_order, eval_bounds, replica_indices
+from unisono.data.order import epoch_order, eval_bounds, replica_indices, sample_uniforms
 from unisono.recipe.schema import Recipe
 
 # A set whose floats fit in this is normalised once, where nothing else is done to its images.
@@ -36,11 +36,15 @@ class ResidentTrain:
         self._steps_per_epoch = steps_per_epoch
         self._augment = augment
         self._device = device
-        self._images = _to_device(source.images, device)
-        self._labels = torch.from_numpy(source.labels).to(device)
+        self._labels = source.labels
+        self._source = source.images
         self._ready = augment.is_plain and source.images.nbytes * 4 <= _READY_LIMIT_BYTES
+        # Where the device is the host, the set is read where it lies: no second copy a rank.
+        self._on_host = device.type == "cpu" and not self._ready
         if self._ready:
-            self._images = augment.normalise(self._images)
+            self._images = _rows(augment.normalise(_to_device(source.images, device)), augment.channels_last)
+        elif not self._on_host:
+            self._images = _to_device(source.images, device)
         self._epoch, self._order = -1, epoch_order(recipe.seed, 0, 1)
 
     def steps(self, first_step: int, last_step: int) -> Iterator[list[Batch]]:
@@ -61,11 +65,16 @@ class ResidentTrain:
     def _batch(self, indices: Indices, epoch: int) -> Batch:
         # Each replica's images have memory of their own: kernels may round otherwise when memory is aligned otherwise,
         # and a slice of a larger gather is aligned by its place in it.
-        at = torch.from_numpy(indices).to(self._device)
-        images = self._images.index_select(0, at)
-        if not self._ready:
-            images = self._augment.train(images, indices, epoch, move=True)
-        return Batch(images, self._labels.index_select(0, at), indices)
+        labels = torch.from_numpy(self._labels[indices]).to(self._device)
+        if self._ready:
+            at = torch.from_numpy(indices).to(self._device)
+            images = self._images.index_select(0, at)
+            return Batch(images.permute(0, 3, 1, 2) if self._augment.channels_last else images, labels, indices)
+        if self._on_host:
+            moved = move_on_host(self._source, indices, self._recipe, epoch, channels_last=self._augment.channels_last)
+            return Batch(self._augment.train(moved, indices, epoch, move=False), labels, indices)
+        images = self._images.index_select(0, torch.from_numpy(indices).to(self._device))
+        return Batch(self._augment.train(images, indices, epoch, move=True), labels, indices)
 
 
 class ResidentEval:
@@ -93,6 +102,29 @@ class ResidentEval:
         for first, end in self._bounds:
             part = slice(first - self._first, end - self._first)
             yield Batch(self._augment.normalise(self._images[part]), self._labels[part], np.arange(first, end))
+
+
+def move_on_host(
+    images: NDArray[np.uint8], indices: Indices, recipe: Recipe, epoch: int, *, channels_last: bool
+) -> Tensor:
+    """Some images of a set in host memory, cropped and flipped: uint8 [B, C, H, W] in NHWC or NCHW memory."""
+    batch, (channels, height, width) = len(indices), images.shape[1:]
+    augment = recipe.augment
+    if channels_last:
+        seen = np.zeros((batch, height, width, channels), np.uint8)
+    else:
+        seen = np.zeros((batch, channels, height, width), np.uint8).transpose(0, 2, 3, 1)
+    if augment.crop_padding or augment.horizontal_flip:
+        draws = sample_uniforms(recipe.seed, epoch, indices, COLUMNS)
+        crop_and_flip_on_host(images.transpose(0, 2, 3, 1), indices, augment, draws, seen)
+    else:
+        seen[:] = images[indices].transpose(0, 2, 3, 1)
+    return torch.from_numpy(seen).permute(0, 3, 1, 2)
+
+
+def _rows(images: Tensor, channels_last: bool) -> Tensor:
+    """Contiguous images, so that a gather keeps the layout: [N, H, W, C] or [N, C, H, W]."""
+    return (images.permute(0, 2, 3, 1) if channels_last else images).contiguous()
 
 
 def _to_device(images: NDArray[np.uint8], device: torch.device) -> Tensor:

@@ -2,131 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import logging
+import warnings
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import torch
-from PIL import Image
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset, get_worker_info
+from torch.utils.data import DataLoader
 
-from unisono.data.augment import COLUMNS, DeviceAugment, crop_and_flip
+from unisono.data.augment import DeviceAugment
 from unisono.data.base import ArraySource, Batch, Indices, Source
-from unisono.data.decode import augment_train, load_eval, load_train, resize_shorter_and_crop, to_array
-from unisono.data.order import epoch_order, eval_bounds, replica_indices, sample_uniforms
-from unisono.errors import UserError
+from unisono.data.maker import EVALUATION, Made, Maker, Task, begin_worker
+from unisono.data.order import epoch_order, eval_bounds, replica_indices
+from unisono.errors import ExitCode, UserError
 from unisono.recipe.schema import Recipe
 
-_EVALUATION = -1
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """What a worker makes in one go: the images of one replica's batch. Carries its epoch, so that no worker is stale."""
-
-    epoch: int
-    """-1 for validation images."""
-    indices: Indices
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """What came of a task; an error travels as data, since exceptions lose their fields on the way between processes."""
-
-    images: Tensor | None
-    """uint8 [n, C, H, W]"""
-    bad: int
-    error: tuple[str, str, str, str] | None = None
-
-
-class _Maker(Dataset[Made]):
-    """Lives in the workers: decodes, crops and stacks."""
-
-    def __init__(self, recipe: Recipe, source: Source, class_names: tuple[str, ...], rank: int) -> None:
-        self._recipe = recipe
-        self._source = source
-        self._class_names = class_names
-        self._rank = rank
-
-    def __getitem__(self, task: Task) -> Made:
-        try:
-            if self.takes_whole_batches:
-                return Made(self._whole_batch(task), 0)
-            bad, images = 0, []
-            for index in task.indices:
-                image, replaced = self._one(int(index), task.epoch)
-                images.append(image)
-                bad += replaced
-            return Made(torch.from_numpy(np.stack(images)), bad)
-        except UserError as error:
-            return Made(None, 0, (error.code, error.what, error.why, error.fix))
-
-    @property
-    def takes_whole_batches(self) -> bool:
-        """Arrays of the right size are cropped and flipped in whole batches here, as the device does it for resident sets."""
-        augment = self._recipe.augment
-        whole = isinstance(self._source, ArraySource) and self._source.images.shape[-1] == self._recipe.data.image_size
-        return whole and augment.auto_augment is None and not augment.random_resized_crop
-
-    def _whole_batch(self, task: Task) -> Tensor:
-        assert isinstance(self._source, ArraySource)
-        images = torch.from_numpy(self._source.images[task.indices])
-        augment = self._recipe.augment
-        if task.epoch == _EVALUATION or not (augment.crop_padding or augment.horizontal_flip):
-            return images
-        draws = sample_uniforms(self._recipe.seed, task.epoch, task.indices, COLUMNS)
-        return crop_and_flip(images, augment, draws, torch.device("cpu"))
-
-    def _one(self, index: int, epoch: int) -> tuple[np.ndarray, int]:
-        """One image, and 1 when it had to be replaced by the next readable one of its class."""
-        labels = self._source.labels
-        same_class = (
-            np.flatnonzero(labels == labels[index]) if self._recipe.data.on_bad_image == "skip" else np.array([index])
-        )
-        start = int(np.searchsorted(same_class, index))
-        for offset in range(len(same_class)):
-            candidate = int(same_class[(start + offset) % len(same_class)])
-            try:
-                return self._read(candidate, epoch, draw_as=index), int(offset > 0)
-            except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-                if self._recipe.data.on_bad_image == "fail":
-                    raise self._bad_image(index, error) from None
-        raise self._bad_image(index, OSError("no image of this class can be read"))
-
-    def _read(self, index: int, epoch: int, draw_as: int) -> np.ndarray:
-        recipe, source = self._recipe, self._source
-        size = recipe.data.image_size
-        if isinstance(source, ArraySource):
-            image = Image.fromarray(
-                np.ascontiguousarray(
-                    np.broadcast_to(source.images[index], (3, *source.images.shape[2:])).transpose(1, 2, 0)
-                )
-            )
-            if epoch == _EVALUATION:
-                return self._channels(to_array(resize_shorter_and_crop(image, recipe.augment.eval_resize, size)))
-            return self._channels(
-                augment_train(image, recipe.augment, size, seed=recipe.seed, epoch=epoch, index=draw_as)
-            )
-        if epoch == _EVALUATION:
-            return load_eval(source.path(index), recipe.augment, size)
-        return load_train(source.path(index), recipe.augment, size, seed=recipe.seed, epoch=epoch, index=draw_as)
-
-    def _channels(self, image: np.ndarray) -> np.ndarray:
-        assert isinstance(self._source, ArraySource)
-        return image[: self._source.images.shape[1]]
-
-    def _bad_image(self, index: int, error: Exception) -> UserError:
-        where = str(self._source.path(index)) if not isinstance(self._source, ArraySource) else f"image {index}"
-        worker = get_worker_info()
-        name = self._class_names[int(self._source.labels[index])]
-        return UserError(
-            "D110",
-            f"cannot read {where} (class {name}, rank {self._rank}, worker {worker.id if worker else 'none'})",
-            f"{type(error).__name__}: {error}",
-            "mend or remove the file (`unisono data check DIR` lists all), or --set data.on_bad_image=skip",
-        )
+log = logging.getLogger(__name__)
 
 
 class _Tasks:
@@ -154,6 +47,23 @@ class _Tasks:
                 )
 
 
+class _Replaced:
+    """The count of unreadable images on this rank; each file is told once."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._told: set[int] = set()
+        self.count = 0
+
+    def add(self, replaced: Iterable[tuple[int, str]]) -> None:
+        for index, why in replaced:
+            self.count += 1
+            if index not in self._told:
+                self._told.add(index)
+                where = f"image {index}" if isinstance(self._source, ArraySource) else self._source.path(index)
+                log.warning("another image of its class stands in for %s: %s", where, why)
+
+
 class StreamedTrain:
     """Training batches of one rank through loader processes."""
 
@@ -173,18 +83,22 @@ class StreamedTrain:
         self._recipe, self._source, self._replicas = recipe, source, replicas
         self._steps_per_epoch = steps_per_epoch
         self._augment, self._device, self._loading = augment, device, loading
-        self._maker = _Maker(recipe, source, class_names, rank)
+        self._maker = Maker(recipe, source, class_names, rank)
         # What a random resized crop has cropped and flipped, and whole batches, are not moved again on the device.
         self._move_on_device = not self._maker.takes_whole_batches and not recipe.augment.random_resized_crop
-        self.bad_images = 0
+        self._replaced = _Replaced(source)
         self._images_made = 0
+
+    @property
+    def bad_images(self) -> int:
+        """Unreadable images replaced so far."""
+        return self._replaced.count
 
     def steps(self, first_step: int, last_step: int) -> Iterator[list[Batch]]:
         """The batches of each step, decoded ahead by workers."""
         tasks = _Tasks(self._recipe, len(self._source), self._replicas, self._steps_per_epoch, first_step, last_step)
-        loader = DataLoader(self._maker, sampler=tasks, batch_size=None, **self._loading)
         step: list[Batch] = []
-        for made, task in zip(loader, tasks, strict=True):
+        for made, task in zip(made_by(build_loader(self._maker, tasks, self._loading)), tasks, strict=True):
             step.append(self._batch(made, task))
             if len(step) == len(self._replicas):
                 yield step
@@ -192,21 +106,27 @@ class StreamedTrain:
 
     def _batch(self, made: Made, task: Task) -> Batch:
         images = images_of(made)
-        self.bad_images += made.bad
+        self._replaced.add(made.replaced)
         self._images_made += len(task.indices)
-        limit = self._recipe.data.bad_image_limit
-        if self.bad_images > max(1, limit * self._images_made) and self.bad_images > limit * len(self._source):
+        self._refuse_too_many()
+        on_device = images.to(self._device, non_blocking=True)
+        return Batch(
+            self._augment.train(on_device, task.indices, task.epoch, move=self._move_on_device),
+            labels_of(self._source, task.indices, self._device),
+            task.indices,
+        )
+
+    def _refuse_too_many(self) -> None:
+        """Judge the share of bad images once as many are seen as this rank's part of the set may hold."""
+        limit, bad = self._recipe.data.bad_image_limit, self.bad_images
+        mine = len(self._source) * len(self._replicas) / self._recipe.replicas
+        if bad > max(1, limit * self._images_made, limit * mine):
             raise UserError(
                 "D111",
-                f"{self.bad_images} of {self._images_made} images could not be read",
+                f"{bad} of {self._images_made} images could not be read",
                 f"data.bad_image_limit is {limit:g}",
                 "`unisono data check DIR` lists them",
             )
-        on_device = images.to(self._device, non_blocking=True)
-        labels = torch.from_numpy(self._source.labels[task.indices]).to(self._device, non_blocking=True)
-        return Batch(
-            self._augment.train(on_device, task.indices, task.epoch, move=self._move_on_device), labels, task.indices
-        )
 
 
 class StreamedEval:
@@ -225,27 +145,76 @@ class StreamedEval:
         loading: dict[str, Any],
     ) -> None:
         bounds = eval_bounds(len(source), recipe.evaluate.per_device_batch_size, rank, world_size)
-        self._tasks = [Task(_EVALUATION, np.arange(first, end)) for first, end in bounds]
+        self._tasks = [Task(EVALUATION, np.arange(first, end)) for first, end in bounds]
         self._source, self._augment, self._device = source, augment, device
-        self._maker = _Maker(recipe, source, class_names, rank)
+        self._maker = Maker(recipe, source, class_names, rank)
         self._loading = loading
         self._loader: DataLoader[Made] | None = None
-        self.bad_images = 0
+        self._replaced = _Replaced(source)
+
+    @property
+    def bad_images(self) -> int:
+        """Unreadable images replaced so far."""
+        return self._replaced.count
 
     def batches(self) -> Iterator[Batch]:
         """Every image of this rank's block once, in order."""
         if self._loader is None:
             keep = {"persistent_workers": True} if self._loading.get("num_workers") else {}
-            self._loader = DataLoader(self._maker, sampler=self._tasks, batch_size=None, **self._loading, **keep)  # type: ignore[arg-type]  # tasks for integers
-        for made, task in zip(self._loader, self._tasks, strict=True):
+            self._loader = build_loader(self._maker, self._tasks, self._loading | keep)
+        for made, task in zip(made_by(self._loader), self._tasks, strict=True):
             images = images_of(made).to(self._device, non_blocking=True)
-            self.bad_images += made.bad
-            labels = torch.from_numpy(self._source.labels[task.indices]).to(self._device, non_blocking=True)
+            self._replaced.add(made.replaced)
+            labels = labels_of(self._source, task.indices, self._device)
             yield Batch(self._augment.normalise(images), labels, task.indices)
 
     def close(self) -> None:
         """End the loader processes."""
         self._loader = None
+
+
+def build_loader(maker: Maker, tasks: Any, loading: dict[str, Any]) -> DataLoader[Made]:
+    """torch's loader over tasks. Its own generator, so that starting one draws nothing from the global one."""
+    start: dict[str, Any] = {"worker_init_fn": begin_worker} if loading.get("num_workers") else {}
+    generator = torch.Generator().manual_seed(0)
+    with warnings.catch_warnings():
+        # `open_batches` has said so in our words, with the option that changes it.
+        warnings.filterwarnings("ignore", "This DataLoader will create", UserWarning)
+        return DataLoader(maker, sampler=tasks, batch_size=None, generator=generator, **loading, **start)
+
+
+def made_by(loader: DataLoader[Made]) -> Iterator[Made]:
+    """What the workers make, in order.
+
+    Raises:
+        UserError: D113 a worker died, with the reason that its signal tells.
+    """
+    try:
+        yield from loader
+    except RuntimeError as error:
+        text = f"{error} {error.__cause__ or ''}"
+        if "DataLoader worker" not in text:
+            raise
+        raise worker_died(text) from error
+
+
+def worker_died(text: str) -> UserError:
+    """torch's words on a dead worker as a coded error."""
+    if "Bus error" in text or "shared memory" in text:
+        why, fix = "/dev/shm is full", "start the container with --shm-size=8g, or use fewer --workers"
+    elif "Killed" in text:
+        why, fix = (
+            "it was killed, as the kernel does when memory is short",
+            "use fewer --workers, or give the machine more memory",
+        )
+    else:
+        why, fix = text.strip(), "run with --workers 0 to see its own error"
+    return UserError("D113", "a loader process died", why, fix, exit_code=ExitCode.CRASHED)
+
+
+def labels_of(source: Source, indices: Indices, device: torch.device) -> Tensor:
+    """int64 [B] on the device."""
+    return torch.from_numpy(source.labels[indices]).to(device, non_blocking=True)
 
 
 def images_of(made: Made) -> Tensor:

@@ -80,6 +80,7 @@ def build_trainer(job: Job, session: Session, sets: DataSets, around: Surroundin
         pinned_memory=job.capabilities.pinned_memory,
         channels_last=channels_last,
         worker_start_method=job.capabilities.worker_start_method,
+        ranks_on_node=session.world.local_world_size,
     )
     state = TrainState()
     return Trainer(

@@ -74,6 +74,7 @@ def evaluate_checkpoint(request: EvaluationRequest, pulse: Pulse, stop: StopFlag
             pinned_memory=platform.capabilities.pinned_memory,
             channels_last=channels_last,
             worker_start_method=platform.capabilities.worker_start_method,
+            ranks_on_node=world.local_world_size,
         )
 
         def go_on() -> bool:

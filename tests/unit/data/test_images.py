@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from helpers.shared import shared_dir
 from PIL import Image
 
 from unisono.data import open_batches, open_data_sets
 from unisono.data.check import check_data
-from unisono.data.decode import crop_resized, load_train, random_box, to_rgb
+from unisono.data.decode import load_train, random_box, to_rgb
 from unisono.data.mixing import mix_batch
 from unisono.errors import UserError
 from unisono.recipe.load import load_recipe
@@ -67,26 +66,6 @@ def test_a_random_box_lies_inside_and_keeps_area_and_ratio() -> None:
         assert tall > 0
 
 
-def test_decoding_at_a_reduced_scale_gives_nearly_the_same_crop() -> None:
-    photos = sorted((shared_dir() / "data").glob("imagenet_sample.tar"))
-    import io
-    import tarfile
-
-    differences = []
-    with tarfile.open(photos[0]) as tar:
-        members = [m for m in tar.getmembers() if m.name.endswith(".JPEG")][:10]
-        for member in members:
-            raw = tar.extractfile(member)
-            assert raw is not None
-            data = raw.read()
-            whole = Image.open(io.BytesIO(data)).convert("RGB")
-            box = (0, 0, whole.width, whole.height)
-            fast = crop_resized(Image.open(io.BytesIO(data)), box, 64)
-            slow = whole.resize((64, 64), Image.Resampling.BILINEAR)
-            differences.append(np.abs(np.asarray(fast, float) - np.asarray(slow, float)).mean())
-    assert np.mean(differences) < 3
-
-
 def folders(root: Path, per_class: int = 4) -> Path:
     generator = np.random.default_rng(0)
     for split in ("train", "val"):
@@ -134,7 +113,7 @@ def test_a_step_can_be_begun_anywhere_without_decoding_what_was_before(
     whole = list(batches_of(recipe, root).train_steps(0, 4))
     decoded: list[int] = []
     monkeypatch.setattr(
-        "unisono.data.streamed.load_train",
+        "unisono.data.maker.load_train",
         lambda *a, index, **k: decoded.append(index) or load_train(*a, index=index, **k),
     )
     late = list(batches_of(recipe, root).train_steps(3, 4))
