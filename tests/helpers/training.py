@@ -60,8 +60,12 @@ def train(
     resume: str | None = None,
     trace: bool = False,
     faults: tuple[str, ...] = (),
+    tell: bool = False,
 ) -> dict[str, Any]:
-    """One rank of a run in `run_dir`; goes on there when it holds a checkpoint. Rank 0's summary is whole."""
+    """One rank of a run in `run_dir`; goes on there when it holds a checkpoint. Rank 0's summary is whole.
+
+    With `tell` the summary holds under `said` what the run said.
+    """
     torch.set_num_threads(1)
     request = RunRequest(
         recipe=small_recipe(changes),
@@ -78,7 +82,20 @@ def train(
         stop_after=stop_after,
     )
     plan = FaultPlan([parse_fault(text) for text in faults], rank, rank, 0)
-    return run(request, Silent(), Pulse(None, plan), StopFlag())
+    listener = Listener()
+    summary = run(request, listener, Pulse(None, plan), StopFlag())
+    return summary | {"said": listener.texts} if tell else summary
+
+
+class Listener(Silent):
+    """Keeps what a run says."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def said(self, text: str) -> None:
+        """Keep it."""
+        self.texts.append(text)
 
 
 def train_keywords(

@@ -8,6 +8,7 @@ import logging
 import os
 import re
 import shutil
+import sys
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -26,14 +27,18 @@ _NUMBERED = re.compile(r"^step_(\d+)\.pt$")
 
 
 def to_cpu(tree: Any) -> Any:
-    """A copy of a tree with every tensor on the CPU in memory of its own."""
+    """A copy of a tree with every tensor on the CPU in memory of its own.
+
+    Equal strings become one object: pickle writes a second mention of an object otherwise than an equal one, and the
+    files of two runs with the same content are to be the same bytes.
+    """
     if isinstance(tree, Tensor):
         return tree.detach().to("cpu", copy=True).contiguous()
     if isinstance(tree, dict):
-        return {key: to_cpu(value) for key, value in tree.items()}
+        return {to_cpu(key): to_cpu(value) for key, value in tree.items()}
     if isinstance(tree, (list, tuple)):
         return [to_cpu(value) for value in tree]
-    return tree
+    return sys.intern(tree) if type(tree) is str else tree
 
 
 def write_whole(path: Path, payload: dict[str, Any], digest: str | None = None) -> str:
