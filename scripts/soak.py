@@ -124,12 +124,9 @@ def follow(planned: Planned, folder: Path, tally: Tally, generator: random.Rando
 def strike_launcher(planned: Planned, folder: Path) -> int:
     """Send the launcher a signal while a rank is busy; the number of processes that outlive it."""
     job = ForkedJob(folder, *planned.words("slow"), devices=planned.world)
-    log = folder / "run" / "logs" / f"rank_{planned.rank}.log"
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and not (log.exists() and "slow" in log.read_text()):
-        time.sleep(0.02)
     names = {"sigterm": [signal.SIGTERM] * 2, "sigint": [signal.SIGINT], "kill": [signal.SIGKILL]}
     try:
+        job.wait_for_log(planned.rank, "injected: slow")
         for number in names[planned.kind.split()[1]]:
             job.signal(number)
         if not planned.kind.endswith("kill"):

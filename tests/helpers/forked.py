@@ -9,6 +9,7 @@ import contextlib
 import os
 import signal
 import sys
+import time
 import traceback
 from multiprocessing import popen_fork
 from multiprocessing.connection import Connection
@@ -28,6 +29,7 @@ class ForkedJob:
 
     def __init__(self, folder: Path, *more: str, devices: int = 2, **request: Any) -> None:
         (folder / "run" / "logs").mkdir(parents=True, exist_ok=True)
+        self._folder = folder
         self._end, theirs = CONTEXT.Pipe(duplex=False)
         options = {"max_restarts": 2, "hang_timeout_s": 30.0} | request
         words = [str(word) for word in arguments(folder, *more, devices=devices)]
@@ -57,6 +59,19 @@ class ForkedJob:
         assert self.process.pid is not None
         os.kill(self.process.pid, number)
 
+    def wait_for_log(self, rank: int, needle: str, limit_s: float = 60) -> None:
+        """Until a rank's log holds a text."""
+        _wait_for(self._folder / "run" / "logs" / f"rank_{rank}.log", needle, limit_s)
+
+    def wait_for_output(self, needle: str, limit_s: float = 60) -> None:
+        """Until the console's output holds a text."""
+        _wait_for(self._folder / "output.txt", needle, limit_s)
+
+    def listening(self) -> list[int]:
+        """TCP ports that processes of this job listen on."""
+        connections = [c for process in _session(self.process.pid or -1) for c in process.net_connections("tcp")]
+        return sorted({c.laddr.port for c in connections if c.status == psutil.CONN_LISTEN})
+
     def left_behind(self, limit_s: float = 15) -> list[int]:
         """Processes of the job that still live after the limit."""
         pid = self.process.pid
@@ -82,6 +97,13 @@ def launch_forked(folder: Path, *more: str, devices: int = 2, **request: Any) ->
     finally:
         job.kill()
     return result
+
+
+def _wait_for(path: Path, needle: str, limit_s: float) -> None:
+    deadline = time.monotonic() + limit_s
+    while not (path.exists() and needle in path.read_text(encoding="utf-8", errors="replace")):
+        assert time.monotonic() < deadline, f"no {needle!r} in {path}"
+        time.sleep(0.02)
 
 
 def _session(leader: int) -> list[psutil.Process]:

@@ -67,9 +67,10 @@ def ending_well(world: World, surroundings: WorkerEnvironment, faults: Sequence[
     launched = surroundings.control_dir is not None
     if launched:
         _die_with_parent()
-        _take_over_output(surroundings, world.rank)
     pulse = Pulse(None, None)
     try:
+        if launched:
+            _take_over_output(surroundings, world.rank)
         pulse = _pulse(faults, world, surroundings)
         yield pulse
     except BaseException as error:
@@ -173,7 +174,14 @@ def _take_over_output(surroundings: WorkerEnvironment, rank: int) -> None:
     assert surroundings.run_dir is not None
     assert surroundings.control_dir is not None
     path = surroundings.run_dir / "logs" / f"rank_{rank}.log"
-    handler = logging.FileHandler(path, encoding="utf-8")
+    try:
+        handler = logging.FileHandler(path, encoding="utf-8")
+    except OSError as error:
+        raise UserError(
+            "C105", f"cannot write {path}", error.strerror or str(error), "choose another folder with --runs-dir"
+        ) from error
+    # A log on a full disk loses lines; the traceback that logging would print for each helps nobody.
+    logging.raiseExceptions = False
     handler.setFormatter(logging.Formatter(f"%(asctime)s [rank{rank}] %(levelname)s %(name)s: %(message)s"))
     logging.getLogger().addHandler(handler)
     for name in ("unisono", "rank"):

@@ -115,7 +115,7 @@ def launch(request: LaunchRequest, on_restart: OnRestart | None = None) -> Launc
     Raises:
         UserError: whatever coded error a rank raised first; nothing is restarted then.
     """
-    with tempfile.TemporaryDirectory(prefix="unisono-") as folder, _shutdown_signals() as received:
+    with tempfile.TemporaryDirectory(prefix="unisono-") as folder, _shutdown_signals() as received, _environment_kept():
         return _run_attempts(request, Path(folder), received, on_restart)
 
 
@@ -239,6 +239,17 @@ def _environment(request: LaunchRequest, folder: Path, devices: list[int], attem
     if request.threads:
         own["OMP_NUM_THREADS"] = str(request.threads)
     return {**own, **request.environment}
+
+
+@contextmanager
+def _environment_kept() -> Iterator[None]:
+    """What ranks are to inherit is set in this process, whose own caller must not find it there afterwards."""
+    before = dict(os.environ)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 @contextmanager

@@ -201,10 +201,13 @@ def conclude(trainer: Trainer, folder: RunFolder, sets: DataSets, total_s: float
     if untouched is not None and not trainer.saver.last_digest:
         trainer.saver.last_digest = digest_of(untouched)
     summary = summarize(trainer, folder, total_s, bad_images) | {"phase_s_by_rank": phases, "sample": sets.is_sample}
-    trainer.writer.write_json("summary.json", summary)
-    trainer.pulse.at("end", trainer.state.position)
-    trainer.reporter.finished(summary)
-    trainer.saver.refuse_unwritten(trainer.state.step)
+    try:
+        trainer.writer.write_json("summary.json", summary)
+        trainer.pulse.at("end", trainer.state.position)
+    finally:
+        # A missing checkpoint weighs more than a missing summary.
+        trainer.reporter.finished(summary)
+        trainer.saver.refuse_unwritten(trainer.state.step)
     return summary
 
 
