@@ -110,6 +110,11 @@ class WatchfulAgent(LocalElasticAgent):
         self.restarts = 0
         """Restarts that this agent made by itself, because a rank failed; several machines only."""
 
+    @property
+    def attempt(self) -> int:
+        """The number of this life of the ranks, from 0."""
+        return int(os.environ["UNISONO_ATTEMPT"]) + self.restarts
+
     def last_beat(self, rank: int) -> dict[str, Any]:
         """Step and phase of a rank's last sign of life."""
         for beat in read_beats(self._control):
@@ -149,7 +154,11 @@ class WatchfulAgent(LocalElasticAgent):
         self.outage = self.outage.heard(self._control).failed(
             time.monotonic() - oldest, max((beat.step for beat in beats), default=0)
         )
-        self.restarts = worker_group.spec.max_restarts - self._remaining_restarts
+        failed = worker_group.spec.max_restarts - self._remaining_restarts
+        if failed == self.restarts:
+            # A machine came. torch does not count this as a restart, but it is another life of the ranks.
+            os.environ["UNISONO_ATTEMPT"] = str(int(os.environ["UNISONO_ATTEMPT"]) + 1)
+        self.restarts = failed
         os.environ["UNISONO_OUTAGE"] = self.outage.encode()
         self._stop_workers(worker_group)
         # Ranks may be others after this; what the dead ones said last must not be taken for theirs.
@@ -158,7 +167,15 @@ class WatchfulAgent(LocalElasticAgent):
 
     def _is_final(self) -> bool:
         attempts = {int(path.name.split("_")[1]) for path in self._control.glob("failure_*.json")}
-        return any(failure.user_error for attempt in attempts for failure in read_failures(self._control, attempt))
+        errors = [
+            failure.user_error
+            for attempt in attempts
+            for failure in read_failures(self._control, attempt)
+            if failure.user_error
+        ]
+        # With several machines, ranks may not find each other because one of them is just going.
+        alone = self._worker_group.spec.max_restarts == 0
+        return any(alone or error["code"] != "J203" for error in errors)
 
     def _end_hung_rank(self, worker_group: WorkerGroup) -> None:
         """When no rank has moved for too long, the one that is least far holds up the others."""
@@ -190,7 +207,7 @@ class WatchfulAgent(LocalElasticAgent):
             self._control,
             error,
             rank=culprit.rank,
-            attempt=int(os.environ["UNISONO_ATTEMPT"]) + self.restarts,
+            attempt=self.attempt,
             step=culprit.step,
             phase=culprit.phase,
         )

@@ -215,7 +215,7 @@ def _run_agent(
     deaths = [
         Failure(
             rank=rank,
-            attempt=attempt + agent.restarts,
+            attempt=agent.attempt,
             time=float(death.timestamp),
             exit_code=death.exitcode if death.exitcode >= 0 else None,
             signal=signal.Signals(-death.exitcode).name if death.exitcode < 0 else None,
@@ -236,6 +236,9 @@ def _environment(request: LaunchRequest, folder: Path, devices: list[int], attem
         ATTEMPT_VARIABLE: str(attempt),
         DEVICES_VARIABLE: ",".join(str(device) for device in devices),
     }
+    if request.nodes != (1, 1):
+        # torch 2.14 shares one store among all rounds of a job, in which restarted ranks find the addresses of dead ones.
+        own["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
     if request.threads:
         own["OMP_NUM_THREADS"] = str(request.threads)
     return {**own, **request.environment}
