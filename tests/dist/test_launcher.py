@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from unisono.errors import UserError
 from unisono.job.launch import LaunchRequest, launch
 
 pytestmark = [pytest.mark.dist, pytest.mark.timeout(60)]
@@ -39,3 +40,16 @@ def test_a_program_that_always_dies_is_tried_as_often_as_asked_and_the_environme
     result = launch(LaunchRequest(command=command, devices=1, run_dir=tmp_path, threads=1, max_restarts=1))
     assert (result.ok, result.restarts, [failure.exit_code for failure in result.failures]) == (False, 1, [9, 9])
     assert dict(os.environ) == before
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "code"),
+    [("", "J207"), ("first", "J207"), ("first:", "J207"), ("first:99999", "J207"), ("nowhere.invalid:29500", "J205")],
+)
+def test_a_meeting_place_that_cannot_be_is_refused_at_once(endpoint: str, code: str, tmp_path: Path) -> None:
+    request = LaunchRequest(
+        command=["true"], devices=1, run_dir=tmp_path, threads=1, nodes=(1, 2), rdzv_endpoint=endpoint
+    )
+    with pytest.raises(UserError) as caught:
+        launch(request)
+    assert caught.value.code == code

@@ -261,9 +261,14 @@ def device_count(options: dict[str, Any], most: int | None = None) -> int:
 
 
 def _launch(options: dict[str, Any], loaded: LoadedRecipe, arguments: list[str]) -> ExitCode:
-    from unisono.job.launch import launch
+    from unisono.job.launch import launch, quieten_torch
 
+    quieten_torch()
     request = _launch_request(options, loaded, arguments)
+    if request.node_rank:
+        render.note(
+            f"machine {request.node_rank}: progress is told on the machine of {request.rdzv_endpoint}, logs are in {request.run_dir}"
+        )
 
     def restarting(failure: Any, attempt: int, devices: int) -> None:
         render.note(
@@ -293,7 +298,7 @@ def _launch_request(options: dict[str, Any], loaded: LoadedRecipe, arguments: li
 
     if options["download"]:
         _download(loaded, options)
-    nodes = _nodes(options["nnodes"])
+    nodes = _nodes(options["nnodes"], options["node_rank"])
     count = device_count(options, loaded.recipe.replicas)
     threads = thread_count(options)
     if options["run_dir"] is not None:
@@ -323,7 +328,7 @@ def _launch_request(options: dict[str, Any], loaded: LoadedRecipe, arguments: li
     )
 
 
-def _nodes(text: str) -> tuple[int, int]:
+def _nodes(text: str, node_rank: int) -> tuple[int, int]:
     fewest, _, most = text.partition(":")
     try:
         nodes = (int(fewest), int(most or fewest))
@@ -332,6 +337,13 @@ def _nodes(text: str) -> tuple[int, int]:
     if not 0 < nodes[0] <= nodes[1]:
         raise UserError(
             "J208", f"--nnodes {text}", "it is a number of machines, or MIN:MAX", "write --nnodes 4 or --nnodes 3:4"
+        )
+    if not 0 <= node_rank < nodes[1]:
+        raise UserError(
+            "J208",
+            f"--node-rank {node_rank} with --nnodes {text}",
+            "machines are numbered from 0, each with a number of its own",
+            f"give a number from 0 to {nodes[1] - 1}; 0 to the machine of --rdzv-endpoint",
         )
     return nodes
 
@@ -356,8 +368,9 @@ def _download(loaded: LoadedRecipe, options: dict[str, Any]) -> None:
 
 def _dry_run(options: dict[str, Any], loaded: LoadedRecipe) -> ExitCode:
     """Two launches: one that stops after two of four steps, one that resumes and ends."""
-    from unisono.job.launch import launch
+    from unisono.job.launch import launch, quieten_torch
 
+    quieten_torch()
     request = replace(_launch_request(options, loaded, sys.argv[1:]), max_restarts=0)
     first = launch(replace(request, command=[*request.command, "--stop-after", "2"]))
     if not first.ok:

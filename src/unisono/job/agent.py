@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,13 +52,8 @@ def worker_spec(request: LaunchRequest, processes: int, run_id: str) -> WorkerSp
         UserError: J205 the rendezvous port is taken, J207 several machines without an endpoint.
     """
     alone = request.nodes == (1, 1)
-    if not alone and not request.rdzv_endpoint:
-        raise UserError(
-            "J207",
-            f"--nnodes {request.nodes[0]}:{request.nodes[1]} without --rdzv-endpoint",
-            "machines must know where to meet",
-            "add --rdzv-endpoint HOST:PORT of the first machine, the same on all",
-        )
+    if not alone:
+        _check_endpoint(request.rdzv_endpoint)
     parameters = RendezvousParameters(
         backend="c10d",
         endpoint=request.rdzv_endpoint or "127.0.0.1:0",
@@ -69,7 +65,7 @@ def worker_spec(request: LaunchRequest, processes: int, run_id: str) -> WorkerSp
         # A machine that is gone is missed after three of these; those that may still come are waited for so long.
         keep_alive_interval=2,
         last_call_timeout=10,
-        **({"is_host": request.node_rank == 0} if alone or request.node_rank == 0 else {}),
+        is_host=request.node_rank == 0,
     )
     try:
         handler = rendezvous_registry.get_rendezvous_handler(parameters)
@@ -77,8 +73,8 @@ def worker_spec(request: LaunchRequest, processes: int, run_id: str) -> WorkerSp
         raise UserError(
             "J205",
             f"no rendezvous at {parameters.endpoint}",
-            str(error).strip().splitlines()[0],
-            "end the job that holds the port, or choose another --rdzv-endpoint",
+            str(error.__cause__ or error).strip().splitlines()[0],
+            "end the job that holds the port or choose another --rdzv-endpoint; the machine of that name has --node-rank 0",
         ) from error
     return WorkerSpec(
         role="rank",
@@ -90,6 +86,25 @@ def worker_spec(request: LaunchRequest, processes: int, run_id: str) -> WorkerSp
         monitor_interval=0.1,
         local_addr="127.0.0.1" if alone else None,
     )
+
+
+def _check_endpoint(endpoint: str) -> None:
+    """Here at once, where torch would try for two minutes."""
+    remedy = "add --rdzv-endpoint HOST:PORT of the first machine, the same on all"
+    if not endpoint:
+        raise UserError("J207", "--nnodes without --rdzv-endpoint", "machines must know where to meet", remedy)
+    host, _, port = endpoint.rpartition(":")
+    if not host or not port.isdigit() or not 0 < int(port) < 65536:
+        raise UserError("J207", f"--rdzv-endpoint {endpoint}", "it is a name or address, a colon, and a port", remedy)
+    try:
+        socket.getaddrinfo(host.strip("[]"), int(port))
+    except OSError as error:
+        raise UserError(
+            "J205",
+            f"no rendezvous at {endpoint}",
+            f"this machine knows no {host}: {error.strerror}",
+            "write the address of the first machine in numbers, or add its name to /etc/hosts on every machine",
+        ) from error
 
 
 class WatchfulAgent(LocalElasticAgent):

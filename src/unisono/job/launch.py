@@ -101,6 +101,11 @@ def assigned_device(local_rank: int, env: Mapping[str, str] | None = None) -> in
     return numbers[local_rank] if local_rank < len(numbers) else local_rank
 
 
+def quieten_torch() -> None:
+    """Leave out torch's warnings of its store, each a page of C++ frames, unless the user set the level; before it is imported."""
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
+
+
 def rank_command(arguments: Sequence[str]) -> list[str]:
     """The program of one rank: this command again, which finds its rank in the environment."""
     return [sys.executable, "-m", "unisono", *arguments]
@@ -115,7 +120,7 @@ def launch(request: LaunchRequest, on_restart: OnRestart | None = None) -> Launc
     Raises:
         UserError: whatever coded error a rank raised first; nothing is restarted then.
     """
-    with tempfile.TemporaryDirectory(prefix="unisono-") as folder, _shutdown_signals() as received, _environment_kept():
+    with _environment_kept(), tempfile.TemporaryDirectory(prefix="unisono-") as folder, _shutdown_signals() as received:
         return _run_attempts(request, Path(folder), received, on_restart)
 
 
