@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from torch import Tensor, nn
-from torchvision.models.resnet import BasicBlock, Bottleneck, ResNet
 
 Builder = Callable[..., nn.Module]
 """Makes a network from the keywords num_classes, channels and image_size."""
@@ -29,9 +28,11 @@ def resnet_with_cifar_stem(depth: int) -> Builder:
     Residual branches start at zero and the classifier small, as in OpenMMLab's ResNet_CIFAR, whose accuracies the
     recipes quote; without that the loss leaps in the first steps at their learning rates.
     """
-    block, layers = {18: (BasicBlock, [2, 2, 2, 2]), 50: (Bottleneck, [3, 4, 6, 3])}[depth]
 
     def build(*, num_classes: int, channels: int, image_size: int) -> nn.Module:
+        from torchvision.models.resnet import BasicBlock, Bottleneck, ResNet
+
+        block, layers = {18: (BasicBlock, [2, 2, 2, 2]), 50: (Bottleneck, [3, 4, 6, 3])}[depth]
         model = ResNet(block, layers, num_classes=num_classes, zero_init_residual=True)
         model.conv1 = nn.Conv2d(channels, 64, kernel_size=3, stride=1, padding=1, bias=False)
         nn.init.kaiming_normal_(model.conv1.weight, mode="fan_out", nonlinearity="relu")

@@ -1,4 +1,7 @@
-"""Models by name: the project's own, then torchvision's, then timm's."""
+"""Models by name: the project's own, then torchvision's, then timm's.
+
+The libraries are imported where one of their models is made: torchvision alone takes a second of every rank's start.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torchvision import models as torchvision_models
 
 from unisono.errors import UserError
 from unisono.models.cifar import Builder, mlp, resnet_with_cifar_stem, small_resnet
@@ -58,6 +60,8 @@ def build_model(model: ModelRecipe, *, num_classes: int, channels: int, image_si
 
 
 def _torchvision_names() -> list[str]:
+    from torchvision import models as torchvision_models
+
     return sorted(torchvision_models.list_models(module=torchvision_models))
 
 
@@ -77,6 +81,8 @@ def _make(name: str, *, num_classes: int, channels: int, image_size: int) -> nn.
 
 
 def _from_torchvision(name: str, num_classes: int, image_size: int) -> nn.Module:
+    from torchvision import models as torchvision_models
+
     extra: dict[str, Any] = {"num_classes": num_classes}
     if name in ("googlenet", "inception_v3"):
         # With auxiliary heads they return tuples in training; recipes of today leave those heads out.
