@@ -77,6 +77,8 @@ class SmallResNet(nn.Module):
 
 
 def _small_block(width: int, out: int, stride: int) -> nn.Module:
+    from torchvision.models.resnet import BasicBlock
+
     shortcut = None
     if stride != 1 or width != out:
         shortcut = nn.Sequential(nn.Conv2d(width, out, 1, stride=stride, bias=False), nn.BatchNorm2d(out))
