@@ -169,6 +169,9 @@ def summary_lines(summary: dict[str, Any]) -> list[str]:
             f"first step after {summary['first_step_s']:.1f} s, evaluation {summary['evaluate_s']:.1f} s, "
             f"waiting for checkpoints {summary['save_blocked_s']:.1f} s"
         )
+    if summary["restarts"]:
+        times = "once" if summary["restarts"] == 1 else f"{summary['restarts']} times"
+        lines.append(f"restarted {times}, {summary['seconds_lost']:.1f} s lost")
     if summary["skipped_steps"]:
         lines.append(f"{summary['skipped_steps']} updates skipped")
     if summary["bad_images"]:

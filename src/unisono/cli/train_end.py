@@ -19,12 +19,7 @@ def conclude(request: LaunchRequest, result: LaunchResult, options: dict[str, An
     from unisono.train.run_folder import read_summary
 
     if result.ok:
-        summary = read_summary(request.run_dir)
-        if result.restarts:
-            render.note(
-                f"{result.restarts} restarts, {result.seconds_lost:.1f} s lost to them; devices at the end: {result.devices}"
-            )
-        return ExitCode.STOPPED if summary.get("stopped") else ExitCode.OK
+        return ExitCode.STOPPED if read_summary(request.run_dir).get("stopped") else ExitCode.OK
     if result.signal is not None:
         render.note(
             f"stopped by a signal; `unisono train {options['recipe']} --run-dir {request.run_dir}` with the same options goes on"

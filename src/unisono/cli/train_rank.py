@@ -125,6 +125,7 @@ def _request(
         record_every=options["record_every"],
         trace=options["trace"],
         attempt=surroundings.attempt,
+        started=surroundings.started,
         stop_after=options["stop_after"],
         dry_run=options["dry_run"],
         provenance={key: str(value) for key, value in loaded.overrides.items()},
@@ -209,4 +210,5 @@ def _write_modelzoo_log(options: dict[str, Any], summary: dict[str, Any]) -> Non
 
     folder: Path = options["modelzoo_log"]
     for text in write_modelzoo_log(summary, folder, case_name=options["case_name"], network=options["network"]):
-        render.line(text)
+        # With --json standard output holds one JSON document and nothing else.
+        (render.note if options["json"] else render.line)(text)

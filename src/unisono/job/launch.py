@@ -16,6 +16,8 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
+import psutil
+
 from unisono.errors import ExitCode, UserError
 from unisono.job.control import ENDED, Failure, first_failure, read_beats, read_failures
 from unisono.job.outage import Outage
@@ -28,6 +30,7 @@ RUN_VARIABLE = "UNISONO_RUN_DIR"
 ATTEMPT_VARIABLE = "UNISONO_ATTEMPT"
 OUTAGE_VARIABLE = "UNISONO_OUTAGE"
 DEVICES_VARIABLE = "UNISONO_DEVICES"
+STARTED_VARIABLE = "UNISONO_STARTED"
 
 # Seconds that ranks have to save and leave after a signal, before they are killed.
 GRACE_S = 25
@@ -83,6 +86,8 @@ class WorkerEnvironment:
     run_dir: Path | None
     attempt: int
     outage: Outage = field(default_factory=Outage)
+    started: float = field(default_factory=time.time)
+    """When the command was started, in seconds since 1970."""
 
 
 def read_worker_environment(env: Mapping[str, str] | None = None) -> WorkerEnvironment:
@@ -91,7 +96,13 @@ def read_worker_environment(env: Mapping[str, str] | None = None) -> WorkerEnvir
     control, run = env.get(CONTROL_VARIABLE), env.get(RUN_VARIABLE)
     attempt = int(env.get(ATTEMPT_VARIABLE, "0")) + int(env.get("TORCHELASTIC_RESTART_COUNT", "0") or 0)
     outage = Outage.decode(env.get(OUTAGE_VARIABLE, ""))
-    return WorkerEnvironment(Path(control) if control else None, Path(run) if run else None, attempt, outage)
+    started = float(env.get(STARTED_VARIABLE) or _process_start())
+    return WorkerEnvironment(Path(control) if control else None, Path(run) if run else None, attempt, outage, started)
+
+
+def _process_start() -> float:
+    """Seconds since 1970; imports are part of what a user waits for."""
+    return psutil.Process().create_time()
 
 
 def assigned_device(local_rank: int, env: Mapping[str, str] | None = None) -> int:
@@ -240,6 +251,7 @@ def _environment(request: LaunchRequest, folder: Path, devices: list[int], attem
         RUN_VARIABLE: str(request.run_dir.resolve()),
         ATTEMPT_VARIABLE: str(attempt),
         DEVICES_VARIABLE: ",".join(str(device) for device in devices),
+        STARTED_VARIABLE: repr(_process_start()),
     }
     if request.nodes != (1, 1):
         # torch 2.14 shares one store among all rounds of a job, in which restarted ranks find the addresses of dead ones.

@@ -58,6 +58,8 @@ class RunRequest:
     record_every: int = 10
     trace: bool = False
     attempt: int = 0
+    started: float = field(default_factory=time.time)
+    """When the command was started, in seconds since 1970; `total_s` counts from there, restarts included."""
     stop_after: int | None = None
     """Stop, as a signal would, after so many steps."""
     dry_run: bool = False
@@ -72,7 +74,6 @@ def run(request: RunRequest, reporter: Reporter, pulse: Pulse, stop: StopFlag) -
     Raises:
         UserError: any coded error of the plan, data, checkpoint or training.
     """
-    started = time.perf_counter()
     if request.threads:
         torch.set_num_threads(request.threads)
     device = request.platform.activate(request.world.local_rank, request.world.local_world_size)
@@ -106,7 +107,7 @@ def run(request: RunRequest, reporter: Reporter, pulse: Pulse, stop: StopFlag) -
         for note in sets.notes:
             trainer.reporter.said(f"note: {note}")
         trainer.fit()
-        return conclude(trainer, folder, sets, time.perf_counter() - started)
+        return conclude(trainer, folder, sets, time.time() - request.started)
 
 
 def decide(request: RunRequest, sets: DataSets) -> Job:
