@@ -177,9 +177,11 @@ class Crossing {
     return pairs_.back().alias;
   }
 
-  at::Tensor to_npu(const at::Tensor& cpu) {
-    if (!cpu.defined() || cpu.device().type() != c10::kCPU || cpu.layout() != c10::kStrided || !cpu.unsafeGetTensorImpl()->has_storage())
-      return cpu;
+  at::Tensor to_npu(const at::Tensor& result) {
+    if (!result.defined() || result.device().type() != c10::kCPU || result.layout() != c10::kStrided ||
+        !result.unsafeGetTensorImpl()->has_storage())
+      return result;
+    at::Tensor cpu = result;
     auto* storage = cpu.storage().unsafeGetStorageImpl();
     for (auto& pair : pairs_) {
       if (pair.alias.is_same(cpu)) return pair.npu;
@@ -188,6 +190,11 @@ class Crossing {
         auto* npu_storage = pair.npu.unsafeGetTensorImpl()->storage().unsafeGetStorageImpl();
         return wrap_tensor(cpu, c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(npu_storage));
       }
+    }
+    if (C10_UNLIKELY(cpu.scalar_type() == at::kDouble)) {
+      warn_of_float64();
+      cpu = cpu.to(at::kFloat);
+      storage = cpu.storage().unsafeGetStorageImpl();
     }
     for (auto& [known, npu_storage] : made_)
       if (known == storage) return wrap_tensor(cpu, npu_storage);

@@ -4,6 +4,9 @@
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/ops/_to_copy_native.h>
+#include <ATen/ops/arange_native.h>
+#include <ATen/ops/eye_native.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <torch/library.h>
 
 #include <memory>
@@ -26,9 +29,18 @@ void check_not_pinned(const std::optional<bool>& pin) {
   TORCH_CHECK(!pin.value_or(false), "Only dense CPU tensors can be pinned");
 }
 
+// The type that a factory makes. Memory of no bytes keeps its type: it is made to be given a storage that has one already,
+// as torch.load does.
+OptionalType made_type(OptionalType type, c10::IntArrayRef sizes) {
+  if (type.value_or(at::typeMetaToScalarType(at::get_default_dtype())) != at::kDouble || c10::multiply_integers(sizes) == 0) return type;
+  warn_of_float64();
+  return at::kFloat;
+}
+
 at::Tensor empty(c10::IntArrayRef sizes, OptionalType type, OptionalLayout layout, OptionalDevice device, std::optional<bool> pin, OptionalFormat format) {
   check_not_pinned(pin);
   int index = index_of(device);
+  type = made_type(type, sizes);
   return from_cpu(at::detail::empty_cpu(sizes, type, layout, c10::Device(c10::kCPU), false, format), index);
 }
 
@@ -36,7 +48,37 @@ at::Tensor empty_strided(
     c10::IntArrayRef sizes, c10::IntArrayRef strides, OptionalType type, OptionalLayout layout, OptionalDevice device, std::optional<bool> pin) {
   check_not_pinned(pin);
   int index = index_of(device);
+  type = made_type(type, sizes);
   return from_cpu(at::detail::empty_strided_cpu(sizes, strides, type, layout, c10::Device(c10::kCPU), false), index);
+}
+
+// These make memory of no bytes first, and resize it.
+at::Tensor arange(
+    const at::Scalar& start, const at::Scalar& end, const at::Scalar& step, OptionalType type, OptionalLayout layout, OptionalDevice device,
+    std::optional<bool> pin) {
+  bool whole = start.isIntegral(true) && end.isIntegral(true) && step.isIntegral(true);
+  if (type || !whole) type = made_type(type, {1});
+  return at::native::arange(start, end, step, type, layout, device, pin);
+}
+
+at::Tensor arange_from(
+    const at::Scalar& start, const at::Scalar& end, OptionalType type, OptionalLayout layout, OptionalDevice device, std::optional<bool> pin) {
+  return arange(start, end, 1, type, layout, device, pin);
+}
+
+at::Tensor arange_to(const at::Scalar& end, OptionalType type, OptionalLayout layout, OptionalDevice device, std::optional<bool> pin) {
+  return arange(0, end, 1, type, layout, device, pin);
+}
+
+at::Tensor eye(int64_t rows, int64_t columns, OptionalType type, OptionalLayout layout, OptionalDevice device, std::optional<bool> pin) {
+  return at::native::eye(rows, columns, made_type(type, {1}), layout, device, pin);
+}
+
+// torch wraps Python numbers in such tensors, on the device of what they meet; as on the CPU they keep all their digits.
+at::Tensor scalar_tensor(const at::Scalar& value, OptionalType type, OptionalLayout layout, OptionalDevice device, std::optional<bool> pin) {
+  check_not_pinned(pin);
+  int index = index_of(device);
+  return from_cpu(at::scalar_tensor(value, type, layout, c10::Device(c10::kCPU), false), index);
 }
 
 at::Tensor alias_of(const at::Tensor& tensor) {
@@ -61,13 +103,12 @@ at::Tensor copy_from_and_resize(const at::Tensor& source, const at::Tensor& targ
   return copy_from(source, target, false);
 }
 
-// NPUs do not compute in float64: moving or casting to it gives float32, with the real one's own warning, spelling and all.
 at::Tensor to_copy(
     const at::Tensor& self, OptionalType type, OptionalLayout layout, OptionalDevice device, std::optional<bool> pin, bool non_blocking,
     OptionalFormat format) {
   bool to_npu = device ? device->type() == kNpu : is_npu(self);
   if (to_npu && type.value_or(self.scalar_type()) == at::kDouble) {
-    TORCH_WARN_ONCE("Device do not support double dtype now, dtype cast repalce with float.");
+    warn_of_float64();
     type = at::kFloat;
   }
   return at::native::_to_copy(self, type, layout, device, pin, non_blocking, format);
@@ -119,6 +160,11 @@ std::vector<std::unique_ptr<torch::Library>> libraries;
 
 }  // namespace
 
+// The real one's own warning, spelling and all.
+void warn_of_float64() {
+  TORCH_WARN_ONCE("Device do not support double dtype now, dtype cast repalce with float.");
+}
+
 int register_operators() {
   auto aten = std::make_unique<torch::Library>(torch::Library::IMPL, "aten", c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
   std::unordered_set<std::string> own;
@@ -128,6 +174,11 @@ int register_operators() {
   };
   add("empty.memory_format", TORCH_FN(empty));
   add("empty_strided", TORCH_FN(empty_strided));
+  add("arange.start_step", TORCH_FN(arange));
+  add("arange.start", TORCH_FN(arange_from));
+  add("arange", TORCH_FN(arange_to));
+  add("eye.m", TORCH_FN(eye));
+  add("scalar_tensor", TORCH_FN(scalar_tensor));
   add("copy_", TORCH_FN(copy_));
   add("_copy_from", TORCH_FN(copy_from));
   add("_copy_from_and_resize", TORCH_FN(copy_from_and_resize));

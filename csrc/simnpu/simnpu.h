@@ -92,6 +92,7 @@ std::string megabytes(int64_t bytes);
 
 // ---- operators
 int register_operators();
+void warn_of_float64();  // NPUs do not compute in float64: whatever would be made in it is made in float32
 void register_composites();
 void register_batch_norm();
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import psutil
 
+from helpers.platform import NAME
 from unisono.job.launch import LaunchRequest, LaunchResult, launch, rank_command
 
 RECIPE = """
@@ -59,7 +60,7 @@ def arguments(folder: Path, *more: str, devices: int = 2) -> list[str]:
         "train",
         str(recipe_file(folder)),
         "--platform",
-        "cpu",
+        NAME,
         "--devices",
         str(devices),
         "--run-dir",

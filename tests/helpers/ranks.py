@@ -1,4 +1,4 @@
-"""Runs a function on several gloo ranks with a time limit; a failing rank's own traceback is the test's failure."""
+"""Runs a function on several ranks with a time limit; a failing rank's own traceback is the test's failure."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from helpers.platform import BACKEND, SIMULATED
 
 CONTEXT = multiprocessing.get_context("forkserver")
 # Imported once, in the server that ranks are forked from; importing them anew costs each rank seconds.
@@ -78,9 +80,11 @@ def _rank(
     import torch.distributed as dist
 
     torch.set_num_threads(1)
+    if SIMULATED:
+        torch.npu.set_device(rank)
     try:
         if world_size > 1:
-            dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=world_size)
+            dist.init_process_group(BACKEND, init_method=f"file://{store}", rank=rank, world_size=world_size)
         answer.send((True, function(rank, world_size, *arguments)))
         if world_size > 1:
             dist.barrier()

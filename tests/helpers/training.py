@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
+from helpers.platform import platform_under_test
 from unisono.job.control import StopFlag
 from unisono.job.world import World
-from unisono.platforms.cpu import CpuPlatform
 from unisono.recipe.load import validate_recipe
 from unisono.recipe.schema import Recipe
 from unisono.train.faults import FaultPlan, parse_fault
@@ -70,7 +70,7 @@ def train(
     request = RunRequest(
         recipe=small_recipe(changes),
         data_path=None,
-        platform=CpuPlatform(),
+        platform=platform_under_test(),
         world=World(rank=rank, world_size=world_size, local_rank=rank, local_world_size=world_size),
         threads=1,
         runs_dir=Path(run_dir).parent,

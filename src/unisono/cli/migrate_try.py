@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 TOUCHES = (
     (re.compile(r"Torch not compiled with CUDA enabled"), "it calls CUDA"),
     (re.compile(r"Found no NVIDIA driver|CUDA driver version is insufficient|CUDA error"), "it calls CUDA"),
-    (re.compile(r"module 'torch\.npu[\w.]*' has no attribute '(\w+)'"), "torch.npu has no such name"),
+    (re.compile(r"module 'torch(?:\.|_npu\.)npu[\w.]*' has no attribute '(\w+)'"), "torch.npu has no such name"),
     (re.compile(r"deserialize object on a CUDA\s+device"), "torch.load without map_location"),
     (
         re.compile(r"No module named '(apex|horovod|nvidia|pynvml|cupy|flash_attn)[\w.]*'"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import warnings
 
@@ -44,6 +45,71 @@ def test_float64_becomes_float32_with_the_documented_warning() -> None:
     assert torch.ones(2, device="npu").double().dtype is torch.float32
     assert torch.tensor([1.0], dtype=torch.float64, device="npu").dtype is torch.float32
     assert torch.ones(2, dtype=torch.float32).double().dtype is torch.float64
+
+
+DOUBLE = {"dtype": torch.float64, "device": "npu:1"}
+FACTORIES = {
+    "empty": lambda: torch.empty(3, **DOUBLE),
+    "empty_strided": lambda: torch.empty_strided((2, 2), (1, 2), **DOUBLE),
+    "zeros": lambda: torch.zeros(3, **DOUBLE),
+    "ones": lambda: torch.ones(3, **DOUBLE),
+    "full": lambda: torch.full((3,), 0.1, **DOUBLE),
+    "rand": lambda: torch.rand(3, **DOUBLE),
+    "randn": lambda: torch.randn(3, **DOUBLE),
+    "arange": lambda: torch.arange(0, 1, 0.1, **DOUBLE),
+    "linspace": lambda: torch.linspace(0, 1, 7, **DOUBLE),
+    "eye": lambda: torch.eye(3, **DOUBLE),
+    "eye with columns": lambda: torch.eye(3, 2, **DOUBLE),
+    "arange of whole numbers": lambda: torch.arange(4, **DOUBLE),
+    "tensor": lambda: torch.tensor([0.1, 0.2], **DOUBLE),
+    "zero-dimensional zeros": lambda: torch.zeros((), **DOUBLE),
+    "as_tensor": lambda: torch.as_tensor([0.1], **DOUBLE),
+    "zeros_like": lambda: torch.zeros_like(torch.ones(2, device="npu:1"), dtype=torch.float64),
+    "rand_like of a float64 on the CPU": lambda: torch.rand_like(torch.ones(2, dtype=torch.float64), device="npu:1"),
+    "new_full": lambda: torch.ones(2, device="npu:1").new_full((2,), 1, dtype=torch.float64),
+    "sum": lambda: torch.ones(3, device="npu:1").sum(dtype=torch.float64),
+    "bincount with weights": lambda: torch.bincount(torch.arange(2).npu(1), torch.ones(2).int().npu(1)),
+}
+
+
+@pytest.mark.parametrize("name", FACTORIES)
+def test_what_would_be_made_in_float64_is_made_in_float32_with_the_warning(name: str) -> None:
+    torch.set_warn_always(True)
+    try:
+        with pytest.warns(UserWarning, match="do not support double dtype"):
+            made = FACTORIES[name]()
+    finally:
+        torch.set_warn_always(False)
+    assert (made.dtype, made.device) == (torch.float32, torch.device("npu:1"))
+    assert torch.equal((made + made).cpu(), made.cpu() * 2)
+
+
+def test_a_default_of_float64_makes_float32_on_an_npu() -> None:
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert torch.rand(2, device="npu").dtype is torch.float32
+        assert torch.arange(0, 1, 0.5, device="npu").dtype is torch.float32
+        assert torch.arange(3, device="npu").dtype is torch.int64
+        assert torch.nn.Linear(2, 2, device="npu").weight.dtype is torch.float32
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def test_python_numbers_keep_their_digits_and_a_gradient_comes_back_in_float32() -> None:
+    values = torch.tensor([1.0, -1.0], dtype=torch.float16)
+    expected = torch.where(values > 0, values, 0.1)
+    assert torch.equal(torch.where(values.npu() > 0, values.npu(), 0.1).cpu(), expected)
+    x = torch.ones(3, device="npu", requires_grad=True)
+    x.sum(dtype=torch.float64).backward()
+    assert x.grad.tolist() == [1, 1, 1]
+
+
+def test_a_saved_float64_keeps_its_value_when_it_is_loaded_onto_an_npu() -> None:
+    buffer = io.BytesIO()
+    torch.save(torch.tensor([0.1, 0.2], dtype=torch.float64), buffer)
+    buffer.seek(0)
+    loaded = torch.load(buffer, map_location="npu")
+    assert torch.equal(loaded.cpu(), torch.tensor([0.1, 0.2], dtype=loaded.dtype))
 
 
 def test_cuda_stays_absent() -> None:

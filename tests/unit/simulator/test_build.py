@@ -53,6 +53,17 @@ def test_sources_that_do_not_compile_are_told_by_their_first_error(monkeypatch: 
     assert not list((tmp_path / "simulator").glob("build-*"))
 
 
+def test_a_compiler_that_fails_is_a_coded_error_and_leaves_no_half_built_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("UNISONO_CACHE", str(tmp_path))
+    monkeypatch.setenv("CXX", "false")
+    with pytest.raises(UserError) as refusal:
+        build.ensure_built(lambda _: None)
+    assert (refusal.value.code, int(refusal.value.exit_code)) == ("S111", 3)
+    assert [path.name for path in (tmp_path / "simulator").iterdir() if not path.name.endswith(".lock")] == []
+
+
 def test_a_cache_that_cannot_be_written_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("UNISONO_CACHE", str(tmp_path / "file"))
