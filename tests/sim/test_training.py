@@ -81,3 +81,15 @@ def test_a_rank_that_a_simulated_fault_took_is_restarted_and_the_weights_are_the
     assert struck["digest"] == whole["digest"]
     logs = [path.read_text() for path in (tmp_path / "struck").rglob("*") if path.is_file() and path.suffix in (".log", ".txt")]
     assert any("rank 1, after 3 steps is gone" in text for text in logs)
+
+
+def test_fp16_overflow_on_a_chip_that_saturates_skips_the_steps_that_infinities_skip_elsewhere(tmp_path: Path) -> None:
+    path = recipe(tmp_path, "mlp", 8, steps=4)
+    fp16 = ("--set", "precision.compute=fp16", "--set", "precision.initial_loss_scale=1e9", "--set", "non_finite_limit=50")
+    infinities = train(path, tmp_path / "cpu", "--platform", "cpu", "--devices", "1", *fp16)
+    saturated = train(
+        path, tmp_path / "npu", "--platform", "npu", "--devices", "2", *fp16, under=("--devices", "2", "--chip", "910A")
+    )
+    assert infinities["skipped_steps"] > 3
+    assert saturated["skipped_steps"] == infinities["skipped_steps"]
+    assert saturated["digest"] == infinities["digest"]

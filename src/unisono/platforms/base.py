@@ -55,6 +55,13 @@ class Platform(Protocol):
         """Seed the generator that this device's random kernels (dropout) draw from."""
         ...
 
+    def take_overflow(self) -> bool:
+        """Whether float16 overflowed here since the last call, where the numbers do not show it (`overflow` is "saturate").
+
+        Waits for the device there; elsewhere always False.
+        """
+        ...
+
     def fused_optimizers(self) -> Mapping[str, type[torch.optim.Optimizer]]:
         """The vendor's own fused optimizers by recipe name; empty where torch's are the best there are."""
         ...

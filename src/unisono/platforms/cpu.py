@@ -47,6 +47,10 @@ class CpuPlatform:
         """Seed the CPU generator."""
         torch.default_generator.manual_seed(seed)
 
+    def take_overflow(self) -> bool:
+        """False: an overflow is an infinity here."""
+        return False
+
     def fused_optimizers(self) -> Mapping[str, type[torch.optim.Optimizer]]:
         """None: torch's own are the best there are."""
         return {}

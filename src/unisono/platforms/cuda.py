@@ -54,6 +54,10 @@ class CudaPlatform:
         """Seed the current GPU's generator."""
         torch.cuda.default_generators[torch.cuda.current_device()].manual_seed(seed)
 
+    def take_overflow(self) -> bool:
+        """False: an overflow is an infinity here."""
+        return False
+
     def fused_optimizers(self) -> Mapping[str, type[torch.optim.Optimizer]]:
         """None: torch's fused kernels serve."""
         return {}

@@ -93,6 +93,13 @@ class NpuPlatform:
         """Seed the current NPU's generator."""
         _torch_npu().npu.manual_seed(seed)
 
+    def take_overflow(self) -> bool:
+        """The chip's overflow flag, which is cleared; a chip with infinities never sets it."""
+        npu = _torch_npu().npu
+        overflowed = bool(npu.get_npu_overflow_flag())
+        npu.clear_npu_overflow_flag()
+        return overflowed
+
     def fused_optimizers(self) -> Mapping[str, type[torch.optim.Optimizer]]:
         """torch_npu's fused optimizers, those that this version has."""
         optim = _torch_npu().optim

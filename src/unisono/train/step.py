@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from unisono.data import Batch, mix_batch
+from unisono.distributed.collectives import any_rank
 from unisono.distributed.reduction import Votes
 from unisono.train.streams import stream_seed
 
@@ -36,6 +37,8 @@ def train_step(trainer: Trainer, batches: Sequence[Batch]) -> StepResult:
     """One update from one batch a local replica. Collective: call on every rank."""
     pulse, step = trainer.pulse, trainer.state.position
     losses: list[Tensor] = []
+    if trainer.watches_overflow:
+        trainer.platform.take_overflow()  # an evaluation's, which is no fault of this step
     for position, batch in enumerate(batches):
         pulse.at("forward", step)
         loss = replica_loss(trainer, batch, position)
@@ -94,6 +97,8 @@ def unscale_and_clip(trainer: Trainer) -> bool:
         torch._foreach_mul_(gradients, trainer.reduction.loss_factor / trainer.scaler.scale)
     if limit is None and not trainer.scaler.enabled:
         return False
+    if trainer.watches_overflow and any_rank(trainer.platform.take_overflow(), trainer.session.device):
+        return True
     norm = torch.nn.utils.get_total_norm(gradients, foreach=True)
     if trainer.scaler.enabled and not bool(torch.isfinite(norm)):
         return True

@@ -230,6 +230,11 @@ class Trainer:
         """All ranks look at the votes of the same steps."""
         return self.reads_every_step or position % _LOOK_EVERY_STEPS == 0
 
+    @property
+    def watches_overflow(self) -> bool:
+        """Float16 on a chip that saturates: gradients look finite when they overflowed, and only its flag tells."""
+        return self.scaler.enabled and self.job.capabilities.overflow == "saturate"
+
     def stop_requested(self) -> bool:
         """This rank was asked to stop."""
         return self.stop.requested
