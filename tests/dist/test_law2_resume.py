@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 import torch
 from helpers.ranks import run_ranks
+from helpers.reading import digest_seen
 from helpers.training import train_keywords
 
 from unisono.errors import UserError
 from unisono.train.checkpoint import read_whole
+from unisono.train.digest import digest_of
 
 pytestmark = pytest.mark.dist
 
@@ -93,8 +95,13 @@ def test_a_run_that_is_whole_already_changes_nothing_and_says_the_same_digest(tm
     assert file.read_bytes() == before
 
 
+def test_machines_without_a_shared_file_system_go_on_from_the_first_ones_checkpoint(whole: Path) -> None:
+    newest = whole / "checkpoints" / "last.pt"
+    assert run_ranks(3, digest_seen, str(newest)) == [digest_of(read_whole(newest))] * 3
+
+
 def test_steps_behind_are_skipped_without_decoding_an_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import unisono.data.streamed as streamed
+    import unisono.data.maker as maker
 
     changes = {
         "model.name": "mlp",
@@ -104,13 +111,13 @@ def test_steps_behind_are_skipped_without_decoding_an_image(tmp_path: Path, monk
         "evaluate.every": "0 steps",
     }
     decoded: list[int] = []
-    real = streamed.augment_train
+    real = maker.augment_train
 
     def counting(*given: Any, index: int, **named: Any) -> Any:
         decoded.append(index)
         return real(*given, index=index, **named)
 
-    monkeypatch.setattr(streamed, "augment_train", counting)
+    monkeypatch.setattr(maker, "augment_train", counting)
     whole = alone(tmp_path / "whole", changes)
     all_images = len(decoded)
     assert all_images == 6 * 16

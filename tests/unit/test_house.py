@@ -6,11 +6,13 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "unisono"
+TESTS = Path(__file__).resolve().parents[1]
 FILES = sorted(SOURCE.rglob("*.py"))
 
 
@@ -27,6 +29,13 @@ def nodes(kind: type[ast.AST]) -> Iterator[tuple[Path, ast.AST]]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, kind):
                 yield path, node
+
+
+def test_no_folder_of_tests_is_left_out_by_its_name(pytestconfig: pytest.Config) -> None:
+    # pytest's own list of folders to leave out has `dist` in it.
+    names = {folder.name for file in TESTS.rglob("test_*.py") for folder in [file, *file.parents] if TESTS in folder.parents}
+    left_out = pytestconfig.getini("norecursedirs")
+    assert [name for name in names if any(fnmatch(name, pattern) for pattern in left_out)] == []
 
 
 def test_print_is_called_in_render_alone() -> None:

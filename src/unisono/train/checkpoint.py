@@ -17,6 +17,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from unisono.distributed.collectives import any_rank, broadcast_object
+from unisono.distributed.session import Session
 from unisono.errors import ExitCode, UserError
 from unisono.train.digest import digest_of
 
@@ -99,6 +101,18 @@ def read_whole(path: Path) -> dict[str, Any]:
             "update unisono",
         )
     payload: dict[str, Any] = stored["payload"]
+    return payload
+
+
+def read_on_all_ranks(path: Path, session: Session) -> dict[str, Any]:
+    """`read_whole`, also where machines share no file system: ranks that do not see the file get rank 0's. Collective.
+
+    Raises:
+        UserError: as `read_whole`.
+    """
+    if not any_rank(not path.is_file(), session.device):
+        return read_whole(path)
+    payload: dict[str, Any] = broadcast_object(read_whole(path) if session.is_first else None, session.device)
     return payload
 
 

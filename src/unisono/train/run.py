@@ -24,7 +24,7 @@ from unisono.metrics.writer import manifest, python_command
 from unisono.platforms.base import Platform
 from unisono.recipe.schema import Recipe
 from unisono.train.build import Surroundings, build_trainer
-from unisono.train.checkpoint import read_whole
+from unisono.train.checkpoint import read_on_all_ranks
 from unisono.train.digest import digest_of
 from unisono.train.ground import ground_of, read_grounds, warning_on_resume, with_earlier
 from unisono.train.pulse import Pulse
@@ -158,7 +158,7 @@ def _choose_folder(request: RunRequest) -> RunFolder:
 def prepare(trainer: Trainer, request: RunRequest, folder: RunFolder) -> None:
     """Everything between build and the first step: resume, space check, manifest, the plan told. Collective."""
     if folder.resume_from is not None:
-        restore(trainer, read_whole(folder.resume_from), request.allow_changed)
+        restore(trainer, read_on_all_ranks(folder.resume_from, trainer.session), request.allow_changed)
     payload = snapshot(trainer)
     if trainer.saver is not None and trainer.writer is not None:
         trainer.saver.check_space(payload)
