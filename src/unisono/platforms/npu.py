@@ -13,8 +13,9 @@ from unisono.errors import UserError
 from unisono.job.capabilities import Capabilities
 from unisono.platforms.base import device_index
 
-# Names of torch_npu.optim by recipe name. Its fused LARS does not exist; RMSprop is the torch form, as in the model zoo.
-_FUSED = {"sgd": "NpuFusedSGD", "rmsprop": "NpuFusedRMSprop", "adamw": "NpuFusedAdamW", "lamb": "NpuFusedLamb"}
+# Names of torch_npu.optim by recipe name. Its fused LARS does not exist; RMSprop is the torch form, as in the model zoo; its
+# LAMB is another rule under the same name: it corrects no bias and caps the weights' norm at 10.
+_FUSED = {"sgd": "NpuFusedSGD", "rmsprop": "NpuFusedRMSprop", "adamw": "NpuFusedAdamW"}
 
 
 def _torch_npu() -> Any:

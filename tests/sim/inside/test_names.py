@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import inspect
 import io
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -49,6 +53,57 @@ def test_the_share_of_names_present_is_reported_and_does_not_fall(record_propert
         print(f"names of kind {kind}: {found} of {known}")
     others = [pair for kind, pair in shares.items() if kind != "op"]
     assert sum(found for found, _ in others) / sum(known for _, known in others) >= 0.6
+
+
+def stated_parameters(signature: str) -> list[str]:
+    """Parameters of a signature's text, each as `name` or `name=`, without the marks `*` and `/`."""
+    depth, parts = 0, [""]
+    for character in signature[1 : signature.rindex(")")]:
+        depth += (character in "([{") - (character in ")]}")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    spelled = []
+    for part in filter(None, map(str.strip, parts)):
+        annotated, equals, _ = part.partition("=")
+        name = annotated.split(":")[0].strip()
+        if name not in ("*", "/"):
+            spelled.append(name + equals)
+    return spelled
+
+
+def found_parameters(function: Callable[..., object]) -> list[str]:
+    """The same of a function or class that is here."""
+    stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+    return [
+        stars.get(parameter.kind, "") + parameter.name + ("=" if parameter.default is not parameter.empty else "")
+        for parameter in inspect.signature(function).parameters.values()
+    ]
+
+
+def signatures_here() -> Iterator[tuple[str, list[str], list[str]]]:
+    """Each function and class that is present and has a signature in the table: what is stated, what is found."""
+    for name, (kind, signature) in real_names().items():
+        if kind not in ("function", "class", "method") or not signature.startswith("(") or not is_present(name):
+            continue
+        owner, _, leaf = name.rpartition(".")
+        try:
+            function = getattr(importlib.import_module(owner), leaf)
+        except ImportError:
+            holder, _, middle = owner.rpartition(".")
+            function = getattr(getattr(importlib.import_module(holder), middle), leaf)
+        with contextlib.suppress(ValueError):
+            yield name, stated_parameters(signature), found_parameters(function)
+
+
+def test_signatures_are_those_of_the_real_package() -> None:
+    # A decorator hides some of the real ones.
+    compared = [row for row in signatures_here() if row[1] != ["*args", "**kwargs"]]
+    other = {name: (stated, found) for name, stated, found in compared if stated != found}
+    print(f"signatures: {len(compared) - len(other)} of {len(compared)} are the real ones")
+    assert len(compared) > 100
+    assert not other, other
 
 
 def test_no_name_of_the_real_package_is_an_attribute_error() -> None:
@@ -159,6 +214,14 @@ def test_saved_tensors_keep_their_device_and_load_on_the_cpu() -> None:
     assert torch.load(buffer, weights_only=True)["weight"].device == torch.device("npu:1")
     buffer.seek(0)
     assert torch.load(buffer, map_location="cpu", weights_only=True)["weight"].device.type == "cpu"
+
+
+def test_a_file_saved_in_the_background_is_whole_and_on_the_cpu(tmp_path: Path) -> None:
+    torch_npu.utils.save_async({"weight": torch.ones(2, device="npu")}, tmp_path / "saved.pt")
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
+    assert torch.load(tmp_path / "saved.pt", weights_only=True)["weight"].tolist() == [1, 1]
 
 
 def test_a_loader_with_workers_and_pinned_memory_feeds_an_npu() -> None:

@@ -86,10 +86,12 @@ class profile(torch.profiler.profile):  # torch_npu's spelling
         record_shapes: bool = False,
         profile_memory: bool = False,
         with_stack: bool = False,
-        with_modules: bool = False,
         with_flops: bool = False,
+        with_modules: bool = False,
         experimental_config: Any = None,
+        execution_trace_observer: Any = None,
         custom_trace_id_callback: Callable[..., Any] | None = None,
+        use_cuda: bool | None = None,
     ) -> None:
         super().__init__(
             activities=[torch.profiler.ProfilerActivity.CPU],
@@ -100,6 +102,7 @@ class profile(torch.profiler.profile):  # torch_npu's spelling
             with_stack=with_stack,
             with_modules=with_modules,
             with_flops=with_flops,
+            execution_trace_observer=execution_trace_observer,
         )
 
 

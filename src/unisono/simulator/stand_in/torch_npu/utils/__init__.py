@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 from typing import Any
 
@@ -58,11 +59,19 @@ def is_combined_tensor_valid(combined_tensor: torch.Tensor | None, list_of_tenso
     return True
 
 
-def save_async(obj: object, f: Any, **options: Any) -> None:
+def save_async(
+    obj: object,
+    f: Any,
+    pickle_module: Any = pickle,
+    pickle_protocol: int = 2,
+    _use_new_zipfile_serialization: bool = True,
+    _disable_byteorder_record: bool = False,
+    model: torch.nn.Module | None = None,
+) -> None:
     """torch.save of a CPU copy in a thread of its own, which the interpreter waits for at its end."""
     copy = torch.utils._pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.detach().to("cpu", copy=True), obj)
-    known = {key: value for key, value in options.items() if key in ("pickle_module", "pickle_protocol")}
-    threading.Thread(target=torch.save, args=(copy, f), kwargs=known).start()
+    settings = (pickle_module, pickle_protocol, _use_new_zipfile_serialization, _disable_byteorder_record)
+    threading.Thread(target=torch.save, args=(copy, f, *settings)).start()
 
 
 def set_thread_affinity(core_range: Any = None) -> None:

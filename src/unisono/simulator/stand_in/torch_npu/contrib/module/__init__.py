@@ -21,6 +21,9 @@ __all__ = [
 class SiLU(nn.Module):
     """x times its logistic."""
 
+    def __init__(self) -> None:
+        super().__init__()
+
     def forward(self, x: Tensor) -> Tensor:
         return F.silu(x)
 
@@ -31,24 +34,70 @@ Swish = SiLU
 class Mish(nn.Module):
     """x times the hyperbolic tangent of its softplus."""
 
+    def __init__(self) -> None:
+        super().__init__()
+
     def forward(self, x: Tensor) -> Tensor:
         return F.mish(x)
 
 
 class FastBatchNorm1d(nn.BatchNorm1d):
-    """Batch norm."""
+    """Batch norm, by the real one's signature: without device and type."""
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+    ) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats)
 
 
 class FastBatchNorm2d(nn.BatchNorm2d):
-    """Batch norm."""
+    """Batch norm, by the real one's signature: without device and type."""
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+    ) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats)
 
 
 class FastBatchNorm3d(nn.BatchNorm3d):
-    """Batch norm."""
+    """Batch norm, by the real one's signature: without device and type."""
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+    ) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats)
 
 
 class FastSyncBatchNorm(nn.SyncBatchNorm):
     """Batch norm over all ranks."""
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        process_group: Any | None = None,
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, process_group, device, dtype)
 
 
 class LabelSmoothingCrossEntropy(nn.Module):
