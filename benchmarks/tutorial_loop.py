@@ -1,13 +1,14 @@
-"""The Fashion-MNIST tutorial's way of training, written for the benchmark: `torchrun tutorial_loop.py ANSWER`.
+"""The Fashion-MNIST tutorial's way of training, written for the benchmark: `torchrun tutorial_loop.py ANSWER [STEPS]`.
 
 A DataLoader over single samples with ToTensor, one worker, DistributedSampler, DDP over gloo, plain SGD, global batch 512.
-The first epoch warms up; rank 0 writes the seconds of the second.
+The first epoch warms up; rank 0 writes the seconds of the second. With STEPS an epoch ends after so many.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from itertools import islice
 from pathlib import Path
 
 import torch
@@ -34,7 +35,7 @@ class Samples(Dataset[tuple[torch.Tensor, int]]):
         return self._transform(self._images[index]), int(self._labels[index])
 
 
-def main(answer: Path) -> None:
+def main(answer: Path, most: int | None = None) -> None:
     """Two epochs; the second counts."""
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
@@ -51,7 +52,7 @@ def main(answer: Path) -> None:
         sampler.set_epoch(epoch)
         dist.barrier()
         started = time.perf_counter()
-        for images, labels in loader:
+        for images, labels in islice(loader, most):
             loss = criterion(model(images), labels)
             optimizer.zero_grad()
             loss.backward()
@@ -64,4 +65,4 @@ def main(answer: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *map(int, sys.argv[2:3]))
