@@ -10,6 +10,7 @@ import torch
 from helpers.platform import platform_under_test
 from unisono.job.control import StopFlag
 from unisono.job.world import World
+from unisono.platforms.base import Platform
 from unisono.recipe.load import validate_recipe
 from unisono.recipe.schema import Recipe
 from unisono.train.faults import FaultPlan, parse_fault
@@ -61,6 +62,7 @@ def train(
     trace: bool = False,
     faults: tuple[str, ...] = (),
     tell: bool = False,
+    platform: Platform | None = None,
 ) -> dict[str, Any]:
     """One rank of a run in `run_dir`; goes on there when it holds a checkpoint. Rank 0's summary is whole.
 
@@ -70,7 +72,7 @@ def train(
     request = RunRequest(
         recipe=small_recipe(changes),
         data_path=None,
-        platform=platform_under_test(),
+        platform=platform or platform_under_test(),
         world=World(rank=rank, world_size=world_size, local_rank=rank, local_world_size=world_size),
         threads=1,
         runs_dir=Path(run_dir).parent,

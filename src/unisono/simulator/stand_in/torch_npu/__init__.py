@@ -40,6 +40,7 @@ torch._C._set_multithreading_enabled(False)
 
 from torch_npu import (  # noqa: E402  # these use the device
     _faults,
+    _loops,
     _operators,
     contrib,
     distributed,
@@ -55,6 +56,7 @@ from torch_npu.version import __version__  # noqa: E402
 
 distributed.register_backend()
 _printing.print_in_float32()
+_loops.choose_as_on_the_cpu()
 _faults.plan(_runtime.settings)
 
 __all__ = [
