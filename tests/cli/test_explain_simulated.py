@@ -19,7 +19,13 @@ PROGRAM = Path(__file__).resolve().parents[1] / "sim" / "programs" / "faulty.py"
 
 @pytest.mark.parametrize(
     ("kind", "codes"),
-    [("oom", {"X101"}), ("link", {"507013", "EI0013"}), ("hang", {"X134"})],
+    [
+        ("oom", {"X101"}),
+        ("link", {"507013", "EI0013"}),
+        ("ecc", {"X152"}),
+        ("hang", {"X134"}),
+        ("exit", {"X134"}),
+    ],
 )
 def test_the_planted_fault_is_named_first_and_its_rank(kind: str, codes: set[str], tmp_path: Path) -> None:
     done = subprocess.run(

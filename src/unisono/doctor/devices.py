@@ -16,7 +16,7 @@ _FREE_SHARE = 0.12
 
 
 def check_npus() -> Iterator[Finding]:
-    """H130-H135: npu-smi's table."""
+    """H130-H135: npu-smi's table, and its counts of errors in memory."""
     output = run(["npu-smi", "info"], 20)
     if not output.found:
         yield skip("H130", "NPUs", "no npu-smi here")
@@ -44,6 +44,7 @@ def check_npus() -> Iterator[Finding]:
     yield _temperature(info)
     yield _leftovers(info)
     yield _visible(info)
+    yield _npu_ecc(info)
 
 
 def _health(info: NpuInfo) -> Finding:
@@ -135,8 +136,35 @@ def _visible(info: NpuInfo) -> Finding:
     return ok("H134", f"{len(numbers)} of {len(info.chips)} chips are visible", f"ASCEND_RT_VISIBLE_DEVICES={asked}")
 
 
+def _npu_ecc(info: NpuInfo) -> Finding:
+    """Errors of two bits in a chip's memory since it was started: a job that meets one dies with 507054 or EL0001."""
+    counts = {
+        card: double_bit_errors(run(["npu-smi", "info", "-i", str(card), "-t", "ecc"], 20).text)
+        for card in sorted({chip.card for chip in info.chips})
+    }
+    known = {card: count for card, count in counts.items() if count is not None}
+    if not known:
+        return skip("H135", "ECC of NPUs", "npu-smi does not tell it here")
+    ill = {card: count for card, count in known.items() if count}
+    if ill:
+        return fail(
+            "H135",
+            "an NPU's memory has errors that ECC cannot mend",
+            ", ".join(f"NPU {card}: {count} errors of two bits" for card, count in ill.items()),
+            "leave the card out, reset it when idle, and have it replaced when they come back",
+            f"npu-smi info -t ecc -i {min(ill)}",
+        )
+    return ok("H135", "no errors of two bits in the NPUs' memory")
+
+
+def double_bit_errors(text: str) -> int | None:
+    """The sum of the counts of double bit errors in npu-smi's answer about ECC; None when it holds none."""
+    counts = re.findall(r"Double Bit Error Count\s*:\s*([0-9]{1,12})\b", text)
+    return sum(map(int, counts)) if counts else None
+
+
 def check_gpus() -> Iterator[Finding]:
-    """H140-H142: nvidia-smi."""
+    """H140-H144: nvidia-smi."""
     query = "index,name,temperature.gpu,memory.used,memory.total"
     output = run(["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader,nounits"], 20)
     if not output.found:
@@ -163,6 +191,59 @@ def check_gpus() -> Iterator[Finding]:
         else ok("H141", "temperatures are fine")
     )
     yield _gpu_memory(rows)
+    yield _gpu_ecc()
+    yield _visible_gpus(len(rows))
+
+
+def _gpu_ecc() -> Finding:
+    query = "index,ecc.errors.uncorrected.volatile.total"
+    text = run(["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader,nounits"], 20).text
+    counts = {
+        index.strip(): number
+        for index, comma, count in (line.partition(",") for line in text.splitlines())
+        if comma and (number := _number(count.strip())) is not None
+    }
+    if not counts:
+        return skip("H143", "ECC of GPUs", "these have none, or nvidia-smi does not tell it")
+    ill = {index: count for index, count in counts.items() if count}
+    if ill:
+        return fail(
+            "H143",
+            "a GPU's memory has errors that ECC cannot mend",
+            ", ".join(f"GPU {index}: {count}" for index, count in ill.items()),
+            "leave the GPU out, reset it when idle, and have it replaced when they come back",
+            f"nvidia-smi -q -d ECC -i {next(iter(ill))}",
+        )
+    return ok("H143", "no errors in the GPUs' memory that ECC could not mend")
+
+
+def _visible_gpus(count: int) -> Finding:
+    asked = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if asked is None:
+        return ok("H144", "all GPUs are visible to this process")
+    names = [part.strip() for part in asked.split(",")]
+    if asked.strip() in ("", "-1", "NoDevFiles"):
+        return warn(
+            "H144",
+            "CUDA_VISIBLE_DEVICES hides every GPU",
+            f"CUDA_VISIBLE_DEVICES={asked!r}",
+            "unset it, or name the GPUs to use",
+            "unset CUDA_VISIBLE_DEVICES",
+        )
+    wrong = [
+        name
+        for name in names
+        if not re.match("(GPU|MIG)-", name) and not (re.fullmatch("[0-9]{1,4}", name) and int(name) < count)
+    ]
+    if wrong or len(set(names)) != len(names):
+        return fail(
+            "H144",
+            "CUDA_VISIBLE_DEVICES is malformed",
+            f"{asked} with {count} GPUs" + (f"; wrong: {', '.join(wrong)}" if wrong else "; one is named twice"),
+            "CUDA stops reading at the first wrong name, and a name that stands twice hides all: write each number once",
+            "unset CUDA_VISIBLE_DEVICES",
+        )
+    return ok("H144", f"{len(names)} of {count} GPUs are visible", f"CUDA_VISIBLE_DEVICES={asked}")
 
 
 def _gpu_memory(rows: list[list[str]]) -> Finding:

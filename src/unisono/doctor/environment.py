@@ -13,6 +13,7 @@ from unisono.doctor.finding import Finding, fail, ok, skip, warn
 
 # Defaults in seconds. Sources: torch_npu's and HCCL's documentation of environment variables; ProcessGroupHCCL's limit.
 _CONNECT_DEFAULT, _EXEC_DEFAULT, _EVENT_DEFAULT = 120, 1836, 1868
+_BASE_PORT = 60000
 _SET_ENV = (
     "/usr/local/Ascend/cann/set_env.sh",
     "/usr/local/Ascend/ascend-toolkit/set_env.sh",
@@ -21,13 +22,14 @@ _SET_ENV = (
 
 
 def check_environment(env: Mapping[str, str] | None = None) -> Iterator[Finding]:
-    """H110-H118."""
+    """H110-H119, H122, H123."""
     env = os.environ if env is None else env
     yield _set_env(env)
     yield _timeouts(env)
     yield _allocators(env)
     yield _interfaces(env)
     yield _ports(env)
+    yield _meeting_port(env)
     yield from _habits(env)
     yield _ranks(env)
 
@@ -147,19 +149,39 @@ def _interfaces(env: Mapping[str, str]) -> Finding:
 def _ports(env: Mapping[str, str]) -> Finding:
     text = env.get("HCCL_IF_BASE_PORT")
     if not text:
-        return skip("H114", "HCCL_IF_BASE_PORT", "not set; 60000 to 60031 are used")
+        if not env.get("ASCEND_TOOLKIT_HOME") and not env.get("ASCEND_HOME_PATH"):
+            return skip("H114", "HCCL_IF_BASE_PORT", f"not set; {_BASE_PORT} to {_BASE_PORT + 31} are used")
+        text = str(_BASE_PORT)
     if not re.fullmatch("[0-9]{1,6}", text) or not 1024 <= int(text) <= 65520:
         return fail("H114", "HCCL_IF_BASE_PORT is out of range", text, "it is 1024 to 65520", "unset HCCL_IF_BASE_PORT")
     taken = [port for port in range(int(text), min(int(text) + 32, 65536)) if not _is_free(port)]
     if taken and "RANK" not in env:
         return warn(
             "H114",
-            "ports of HCCL_IF_BASE_PORT are taken",
+            "HCCL's ports are taken",
             f"{', '.join(map(str, taken[:6]))} of {text} to {int(text) + 31}",
             "end the job that holds them, or choose another range",
             f"export HCCL_IF_BASE_PORT={_free_range(int(text))}",
         )
-    return ok("H114", f"HCCL_IF_BASE_PORT {text}", "32 ports are free" if not taken else "in use by this job")
+    return ok("H114", f"HCCL's ports from {text}", "32 ports are free" if not taken else "in use by this job")
+
+
+def _meeting_port(env: Mapping[str, str]) -> Finding:
+    """A MASTER_PORT left in a shell's start file makes every second job fail; a rank's own is in use by its job."""
+    text = env.get("MASTER_PORT")
+    if not text or "RANK" in env:
+        return skip("H122", "MASTER_PORT", "not set" if not text else "in use by this job")
+    if not re.fullmatch("[0-9]{1,5}", text) or not 0 < int(text) < 65536:
+        return fail("H122", "MASTER_PORT is no port", text, "it is 1 to 65535", "unset MASTER_PORT")
+    if not _is_free(int(text)):
+        return fail(
+            "H122",
+            "MASTER_PORT is taken",
+            f"another program listens on {text}",
+            "unset it (launchers choose a free one), or end the job that holds it",
+            "unset MASTER_PORT",
+        )
+    return ok("H122", f"MASTER_PORT {text} is free")
 
 
 def _is_free(port: int) -> bool:
@@ -206,6 +228,7 @@ def _habits(env: Mapping[str, str]) -> Iterator[Finding]:
             ", ".join(f"{name}={value}" for name, value in names.items()),
             "right only where both reach every machine; else name one card in all of them",
         )
+    yield from _rounding(env)
     if env.get("ASCEND_LAUNCH_BLOCKING") == "1":
         yield warn(
             "H115",
@@ -241,6 +264,28 @@ def _habits(env: Mapping[str, str]) -> Iterator[Finding]:
     if env.get("TASK_QUEUE_ENABLE") == "0":
         yield warn(
             "H116", "TASK_QUEUE_ENABLE=0 slows launching", "the default is 1", "unset it", "unset TASK_QUEUE_ENABLE"
+        )
+
+
+def _rounding(env: Mapping[str, str]) -> Iterator[Finding]:
+    """Switches that round fp32 to TF32 behind a program's back; hf32 has none, torch_npu turns it on for convolutions itself."""
+    override, cublas = env.get("NVIDIA_TF32_OVERRIDE"), env.get("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE")
+    if override == "0" and cublas == "1":
+        yield warn(
+            "H123",
+            "TF32 is both asked for and switched off",
+            "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1, NVIDIA_TF32_OVERRIDE=0",
+            "NVIDIA_TF32_OVERRIDE wins; keep one of the two",
+            "unset TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
+        )
+    elif "1" in (override, cublas):
+        name = "NVIDIA_TF32_OVERRIDE" if override == "1" else "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"
+        yield warn(
+            "H123",
+            "fp32 is computed as TF32",
+            f"{name}=1",
+            "accuracies and digests part from those of fp32; a program that asks for fp32 is not told",
+            f"unset {name}",
         )
 
 

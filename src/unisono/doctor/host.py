@@ -7,6 +7,7 @@ import resource
 import shutil
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from unisono.doctor.finding import Finding, fail, ok, skip, unknown, warn
@@ -18,6 +19,7 @@ def check_host(run_dir: Path = Path("runs"), devices: int = 1) -> Iterator[Findi
     """H150-H157."""
     yield _shared_memory()
     yield _open_files()
+    yield _processes()
     yield _disk(run_dir)
     yield _port()
     yield _cores(devices)
@@ -51,6 +53,27 @@ def _open_files() -> Finding:
             f"ulimit -n {min(65536, hard) if hard > 0 else 65536}",
         )
     return ok("H151", f"at most {soft} open files")
+
+
+def _processes(pids_max: Path = Path("/sys/fs/cgroup/pids.max")) -> Finding:
+    """Threads count as processes to both limits; a rank with its loader workers has some hundred."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NPROC)
+    limits = [] if soft == resource.RLIM_INFINITY else [(soft, "ulimit -u")]
+    with suppress(OSError, ValueError):
+        limits.append((int(pids_max.read_text(encoding="ascii")), "the container's pids.max"))
+    if not limits:
+        return ok("H157", "processes and threads are not limited")
+    limit, name = min(limits)
+    if limit >= 4096:
+        return ok("H157", f"at most {limit} processes and threads", name)
+    of_shell = name == "ulimit -u"
+    return warn(
+        "H157",
+        f"at most {limit} processes and threads",
+        f"{name}; a rank with its workers has some hundred",
+        "raise the limit" if of_shell else "start the container with more",
+        f"ulimit -u {hard if hard > 0 else 65536}" if of_shell else "docker run --pids-limit=65536 ...",
+    )
 
 
 def _disk(run_dir: Path) -> Finding:
@@ -102,21 +125,35 @@ def _cores(devices: int) -> Finding:
     return ok("H154", f"{usable / devices:g} cores a device", text)
 
 
-def _cgroup_cores(path: Path = Path("/sys/fs/cgroup/cpu.max")) -> float | None:
+def _cgroup_cores(folder: Path = Path("/sys/fs/cgroup")) -> float | None:
+    """Cores that the container may use, by the second or the first version of control groups; None without a limit."""
     try:
-        quota, period = path.read_text(encoding="ascii").split()[:2]
+        quota, period = (folder / "cpu.max").read_text(encoding="ascii").split()[:2]
         return None if quota == "max" else int(quota) / int(period)
+    except (OSError, ValueError, ZeroDivisionError):
+        pass
+    try:
+        first, of = (
+            int((folder / "cpu" / name).read_text(encoding="ascii")) for name in ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+        )
+        return first / of if first > 0 and of > 0 else None
     except (OSError, ValueError):
         return None
 
 
 def _cgroup_memory(folder: Path = Path("/sys/fs/cgroup")) -> int | None:
     """Bytes that the container may still take; None where nothing limits it."""
-    try:
-        limit = (folder / "memory.max").read_text(encoding="ascii").strip()
-        return None if limit == "max" else max(0, int(limit) - int((folder / "memory.current").read_text()))
-    except (OSError, ValueError):
-        return None
+    names = (("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"))
+    for limit_name, used_name in names:  # the second version of control groups, then the first
+        try:
+            limit = (folder / limit_name).read_text(encoding="ascii").strip()
+            # The first version writes a number near 2**63 where nothing limits.
+            if limit == "max" or int(limit) >= 2**60:
+                return None
+            return max(0, int(limit) - int((folder / used_name).read_text(encoding="ascii")))
+        except (OSError, ValueError):
+            continue
+    return None
 
 
 def _memory() -> Finding:

@@ -58,7 +58,7 @@ def test_a_containers_limits_are_read(tmp_path: Path) -> None:
     (tmp_path / "cpu.max").write_text("150000 100000\n")
     (tmp_path / "memory.max").write_text("1000\n")
     (tmp_path / "memory.current").write_text("400\n")
-    assert host._cgroup_cores(tmp_path / "cpu.max") == 1.5
+    assert host._cgroup_cores(tmp_path) == 1.5
     assert host._cgroup_memory(tmp_path) == 600
 
 
@@ -67,8 +67,38 @@ def test_no_limit_and_nonsense_limit_nothing(tmp_path: Path, text: str) -> None:
     (tmp_path / "cpu.max").write_text(text, encoding="utf-8")
     (tmp_path / "memory.max").write_text(text.split(" ")[0], encoding="utf-8")
     (tmp_path / "memory.current").write_text("1")
-    assert host._cgroup_cores(tmp_path / "cpu.max") is None
+    assert host._cgroup_cores(tmp_path) is None
     assert host._cgroup_memory(tmp_path) is None
+
+
+def test_limits_of_the_first_version_of_control_groups_are_read(tmp_path: Path) -> None:
+    for name, text in {
+        "cpu/cpu.cfs_quota_us": "250000",
+        "cpu/cpu.cfs_period_us": "100000",
+        "memory/memory.limit_in_bytes": "1000",
+        "memory/memory.usage_in_bytes": "400",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert (host._cgroup_cores(tmp_path), host._cgroup_memory(tmp_path)) == (2.5, 600)
+    (tmp_path / "cpu/cpu.cfs_quota_us").write_text("-1")
+    (tmp_path / "memory/memory.limit_in_bytes").write_text("9223372036854771712")
+    assert (host._cgroup_cores(tmp_path), host._cgroup_memory(tmp_path)) == (None, None)
+
+
+def test_a_tight_limit_of_processes_is_a_warning_that_names_who_sets_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pids_max = tmp_path / "pids.max"
+    limits = (host.resource.RLIM_INFINITY, host.resource.RLIM_INFINITY)
+    monkeypatch.setattr(host.resource, "getrlimit", lambda _: limits)
+    assert host._processes(pids_max).status == "ok"
+    pids_max.write_text("max\n")
+    assert host._processes(pids_max).status == "ok"
+    pids_max.write_text("100\n")
+    assert (host._processes(pids_max).status, "pids.max" in host._processes(pids_max).evidence) == ("warn", True)
+    limits = (50, 2000)
+    assert host._processes(pids_max).command == "ulimit -u 2000"
 
 
 def test_too_few_cores_for_the_devices_is_a_warning() -> None:

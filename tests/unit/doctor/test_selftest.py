@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
+from unisono.doctor import selftest
 from unisono.doctor.selftest import Machines, _collective, _known_digest, _together
 
 ROW = {
@@ -51,5 +54,11 @@ def test_several_machines_meet_at_the_first() -> None:
     assert "--master-port=29500" in Machines(2, 1, "n0:29500").arguments()
 
 
-def test_a_digest_that_is_not_on_record_is_unknown_and_no_fault() -> None:
-    assert _known_digest("0" * 64).status == "unknown"
+def test_a_digest_is_held_against_the_one_on_record_for_this_torch_and_processor() -> None:
+    (kernels, digest), *_ = json.loads((Path(selftest.__file__).parent / "knowledge" / "digests.json").read_text()).items()
+    assert _known_digest(digest, kernels).status == "ok"
+    other = _known_digest("0" * 64, kernels)
+    assert other.status == "warn"
+    assert digest[:16] in other.evidence
+    assert _known_digest(digest, "2.11.0, NEON, aarch64").status == "unknown"
+    assert _known_digest(digest, "").status == "unknown"

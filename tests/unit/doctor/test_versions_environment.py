@@ -158,6 +158,11 @@ def test_no_bytes_make_a_version_file_fall(tmp_path_factory: pytest.TempPathFact
         ({"ASCEND_GLOBAL_LOG_LEVEL": "0"}, "H116", "warn"),
         ({"HCCL_WHITELIST_DISABLE": "0"}, "H117", "fail"),
         ({"RANK": "0"}, "H118", "fail"),
+        ({"MASTER_PORT": "70000"}, "H122", "fail"),
+        ({"MASTER_PORT": "port"}, "H122", "fail"),
+        ({"NVIDIA_TF32_OVERRIDE": "1"}, "H123", "warn"),
+        ({"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "1"}, "H123", "warn"),
+        ({"NVIDIA_TF32_OVERRIDE": "0", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "1"}, "H123", "warn"),
         ({"ASCEND_LAUNCH_BLOCKING": "1", "TASK_QUEUE_ENABLE": "2"}, "H119", "warn"),
         ({"INF_NAN_MODE_ENABLE": "1", "INF_NAN_MODE_FORCE_DISABLE": "1"}, "H119", "fail"),
         ({"HCCL_SOCKET_IFNAME": "lo", "GLOO_SOCKET_IFNAME": "eth7"}, "H119", "warn"),
@@ -191,6 +196,28 @@ def test_a_taken_port_of_the_base_range_is_named() -> None:
         finding = by_code(check_environment({"HCCL_IF_BASE_PORT": str(min(port, 65520))}))["H114"]
     assert finding.status == "warn"
     assert str(port) in finding.evidence
+
+
+def test_a_taken_meeting_port_fails_but_not_for_the_ranks_that_meet_there() -> None:
+    with socket.socket() as holder:
+        holder.bind(("", 0))
+        holder.listen(1)
+        port = str(holder.getsockname()[1])
+        assert by_code(check_environment({"MASTER_PORT": port}))["H122"].status == "fail"
+        rank = {"MASTER_PORT": port, "RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0"}
+        assert by_code(check_environment(rank))["H122"].status == "skip"
+    assert by_code(check_environment({"MASTER_PORT": port}))["H122"].status == "ok"
+
+
+def test_hccls_default_ports_are_looked_at_where_cann_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as holder:
+        holder.bind(("", 0))
+        holder.listen(1)
+        port = min(holder.getsockname()[1], 65500)
+        monkeypatch.setattr(environment, "_BASE_PORT", port)
+        assert by_code(check_environment({}))["H114"].status == "skip"
+        finding = by_code(check_environment({"ASCEND_TOOLKIT_HOME": str(tmp_path)}))["H114"]
+    assert (finding.status, str(port) in finding.evidence) == ("warn", True)
 
 
 NAMES = [
