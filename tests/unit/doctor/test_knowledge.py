@@ -88,10 +88,12 @@ def test_every_entry_speaks_both_languages_and_names_its_source() -> None:
             assert entry.remedy[language]
 
 
-def test_chinese_sentences_are_chinese_for_all_codes_that_are_not_the_projects_own() -> None:
+def test_chinese_sentences_are_chinese_for_all_codes_that_a_training_job_can_end_with() -> None:
+    """The doctor's, the benchmarks' and migrate's own codes (B, G, H, M) come with English words alone."""
     for entry in entries().values():
-        if entry.source != "unisono":
-            assert re.search(r"[\u4e00-\u9fff]", entry.title["zh"] + entry.cause["zh"]), entry.code
+        if entry.source != "unisono" or entry.code[0] in "CDJPRSTV":
+            for text in (entry.title["zh"], entry.cause["zh"]):  # a remedy may be a command alone
+                assert re.search(r"[\u4e00-\u9fff]", text), entry.code
 
 
 def test_every_pattern_has_an_example_here() -> None:
