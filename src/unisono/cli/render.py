@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TextIO
 
 from unisono.errors import UserError
+
+_WRITING = threading.Lock()
 
 
 def line(text: str = "") -> None:
     """One plain line on standard output, flushed, so that logs and pipes see it at once."""
-    print(text, flush=True)
+    _write(sys.stdout, text)
 
 
 def note(text: str) -> None:
     """One plain line on standard error: progress and remarks that a pipe must not carry."""
-    print(text, file=sys.stderr, flush=True)
+    _write(sys.stderr, text)
 
 
 def as_json(value: Mapping[str, Any] | list[Any]) -> None:
     """One JSON document on standard output."""
-    print(json.dumps(value, ensure_ascii=False, indent=2), flush=True)
+    line(json.dumps(value, ensure_ascii=False, indent=2))
 
 
 def user_error(error: UserError) -> None:
@@ -31,3 +34,10 @@ def user_error(error: UserError) -> None:
     note(f"  why: {error.why}")
     note(f"  fix: {error.fix}")
     note(f"  more: docs/errors.md#{error.code.lower()}")
+
+
+def _write(stream: TextIO, text: str) -> None:
+    """The line and its end in one go: `print` writes them apart, and lines of ranks told by several threads would tear."""
+    with _WRITING:
+        stream.write(text + "\n")
+        stream.flush()
