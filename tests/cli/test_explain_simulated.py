@@ -10,11 +10,18 @@ from pathlib import Path
 import pytest
 
 from unisono.doctor.explain import explain_text
+from unisono.simulator.build import ensure_built
 
 pytestmark = [pytest.mark.sim, pytest.mark.slow, pytest.mark.timeout(300)]
 
 SIMULATE = [sys.executable, "-m", "unisono", "simulate"]
 PROGRAM = Path(__file__).resolve().parents[1] / "sim" / "programs" / "faulty.py"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def extension() -> None:
+    """Built before any job's time limit runs."""
+    ensure_built()
 
 
 @pytest.mark.parametrize(

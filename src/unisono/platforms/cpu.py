@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
 from collections.abc import Mapping
@@ -37,7 +38,8 @@ class CpuPlatform:
         return len(os.sched_getaffinity(0))
 
     def activate(self, local_rank: int, local_world_size: int) -> torch.device:
-        """Nothing to set. Denormals stay on: the flag is a thread's own, and gradients are added by several threads."""
+        """Keep memory. Denormals stay on: the flag is a thread's own, and gradients are added by several threads."""
+        keep_freed_memory()
         return torch.device("cpu")
 
     def synchronize(self) -> None:
@@ -65,6 +67,21 @@ class CpuPlatform:
             "memory_bytes": psutil.virtual_memory().total,
             "peak_memory_bytes": _peak_resident_bytes() or memory.rss,
         }
+
+
+def keep_freed_memory() -> bool:
+    """Let glibc's allocator reuse large blocks instead of giving each back to the kernel; False under another C library.
+
+    A step frees and asks for the same activations again, and every page that the kernel hands out anew is zeroed first:
+    a quarter of a step of MobileNetV3 at batch 16, a tenth of ResNet-50's.
+    """
+    # Of mallopt(3). A high M_MMAP_THRESHOLD would not do: glibc takes no more than 32 MiB, and activations are larger.
+    trim_threshold, mmap_max = -1, -4
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):
+        return False
+    return bool(mallopt(mmap_max, 0) and mallopt(trim_threshold, 2**31 - 1))
 
 
 def _processor_name() -> str:
