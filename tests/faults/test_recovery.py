@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import time
@@ -32,6 +33,20 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("undisturbed")
     assert launch_forked(folder, devices=1).ok
     return str(summary_of(folder)["digest"])
+
+
+def test_a_rank_that_has_done_its_work_ends_before_destructors_can_crash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "import atexit, os\nif 'TORCHELASTIC_RUN_ID' in os.environ:\n    atexit.register(os.abort)\n", encoding="utf-8"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    job = start_command(tmp_path, "--json")
+    output, _ = job.communicate(timeout=120)
+    assert job.returncode == 0, output
+    assert output.count('"digest"') == 1, output
+    assert summary_of(tmp_path)["restarts"] == 0
 
 
 @pytest.mark.parametrize(

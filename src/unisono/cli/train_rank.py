@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import faulthandler
 import logging
 import os
@@ -67,6 +68,7 @@ def ending_well(world: World, surroundings: WorkerEnvironment, faults: Sequence[
     launched = surroundings.control_dir is not None
     if launched:
         _die_with_parent()
+        atexit.register(_leave_before_destructors)
     pulse = Pulse(None, None)
     try:
         if launched:
@@ -168,6 +170,17 @@ def _leave(error: BaseException, world: World, surroundings: WorkerEnvironment, 
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(error.exit_code if isinstance(error, UserError) else ExitCode.CRASHED)
+
+
+def _leave_before_destructors() -> None:
+    """End a rank that has done its work, once every handler registered after this one (the device's own) has run.
+
+    What would follow is C++ destructors beside threads of PyTorch and of the collectives. One that crashes there looks
+    like a rank that failed, and the launcher would start a job again that has nothing left to do.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(ExitCode.OK)
 
 
 def _take_over_output(surroundings: WorkerEnvironment, rank: int) -> None:
