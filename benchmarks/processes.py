@@ -84,23 +84,26 @@ def scaling_rows(name: str, *, pairs: int, quick: bool) -> list[Row]:
 def tutorial_rows(*, pairs: int, quick: bool) -> list[Row]:
     """The second epoch of the perceptron on two processes, against the tutorial's loop on the same images."""
     ours, theirs = [], []
-    for _ in range(pairs):
-        with tempfile.TemporaryDirectory() as folder:
-            words = ["train", "mlp_fashion_mnist_tutorial", "--platform", "cpu", "--devices", "2", "--json"]
-            words += ["--run-dir", f"{folder}/run", "--set", "evaluate.every='0 steps'"]
-            words += ["--set", "checkpoint.every='0 steps'", *(["--steps", "40"] if quick else ["--epochs", "2"])]
-            done = subprocess.run([sys.executable, "-m", "unisono", *words], capture_output=True, text=True, check=True)
-            summary = json.loads(done.stdout)
-            ours.append(summary["step_time_ms"] / 1e3 * summary["steps"] / summary["epochs"])
-            answer = Path(folder) / "seconds"
-            lay_out(Path(folder) / "data")
-            command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-            subprocess.run(
-                [*command, str(HERE / "tutorial_loop.py"), f"{folder}/data", str(answer), *(["40"] if quick else [])],
-                check=True,
-                capture_output=True,
-            )
-            theirs.append(float(answer.read_text()))
+    with tempfile.TemporaryDirectory() as images:
+        lay_out(Path(images))
+        for _ in range(pairs):
+            with tempfile.TemporaryDirectory() as folder:
+                words = ["train", "mlp_fashion_mnist_tutorial", "--platform", "cpu", "--devices", "2", "--json"]
+                words += ["--run-dir", f"{folder}/run", "--set", "evaluate.every='0 steps'"]
+                words += ["--set", "checkpoint.every='0 steps'", *(["--steps", "40"] if quick else ["--epochs", "2"])]
+                done = subprocess.run(
+                    [sys.executable, "-m", "unisono", *words], capture_output=True, text=True, check=True
+                )
+                summary = json.loads(done.stdout)
+                ours.append(summary["step_time_ms"] / 1e3 * summary["steps"] / summary["epochs"])
+                answer = Path(folder) / "seconds"
+                command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+                subprocess.run(
+                    [*command, str(HERE / "tutorial_loop.py"), images, str(answer), *(["40"] if quick else [])],
+                    check=True,
+                    capture_output=True,
+                )
+                theirs.append(float(answer.read_text()))
     against = "the tutorial's loop (torchvision's FashionMNIST, ToTensor a sample, DataLoader, DDP on gloo)"
     return [pair("mlp_fashion_mnist, 2 processes, one epoch", against, ours, theirs, "s", least=2.5)]
 

@@ -68,7 +68,9 @@ def ending_well(world: World, surroundings: WorkerEnvironment, faults: Sequence[
     launched = surroundings.control_dir is not None
     if launched:
         _die_with_parent()
-        atexit.register(_leave_before_destructors)
+        # Runs last of all exit handlers, the device's own included. A destructor that crashes beside threads of the
+        # collectives would look like a failed rank, and a job that has nothing left to do would be started again.
+        atexit.register(_exit_at_once, ExitCode.OK)
     pulse = Pulse(None, None)
     try:
         if launched:
@@ -167,20 +169,14 @@ def _leave(error: BaseException, world: World, surroundings: WorkerEnvironment, 
     logging.getLogger("rank").error(
         "rank %d failed in %s of step %d\n%s", world.rank, pulse.phase, pulse.step, failure.traceback
     )
+    _exit_at_once(error.exit_code if isinstance(error, UserError) else ExitCode.CRASHED)
+
+
+def _exit_at_once(code: ExitCode) -> None:
+    """End the process without waiting for threads and without C++ destructors."""
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(error.exit_code if isinstance(error, UserError) else ExitCode.CRASHED)
-
-
-def _leave_before_destructors() -> None:
-    """End a rank that has done its work, once every handler registered after this one (the device's own) has run.
-
-    What would follow is C++ destructors beside threads of PyTorch and of the collectives. One that crashes there looks
-    like a rank that failed, and the launcher would start a job again that has nothing left to do.
-    """
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(ExitCode.OK)
+    os._exit(code)
 
 
 def _take_over_output(surroundings: WorkerEnvironment, rank: int) -> None:

@@ -10,12 +10,12 @@ from typing import Any
 ORG_AUTOLOAD = os.environ.get("TORCH_DEVICE_BACKEND_AUTOLOAD", "1")
 os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
 import torch  # noqa: E402  # with the switch off
-from torch.utils.backend_registration import generate_methods_for_privateuse1_backend  # noqa: E402
+from torch.utils.backend_registration import generate_methods_for_privateuse1_backend  # noqa: E402  # with the switch off
 
 os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = ORG_AUTOLOAD
 
-from torch_npu import _printing, _runtime  # noqa: E402
-from torch_npu._missing import ModuleNotSimulatedError, NotSimulatedError, missing_names, report_missing_modules  # noqa: E402
+from torch_npu import _printing, _runtime  # noqa: E402  # these need torch
+from torch_npu._missing import ModuleNotSimulatedError, NotSimulatedError, missing_names, report_missing_modules  # noqa: E402  # needs torch
 
 is_simulated = True
 simulator_settings = _runtime.settings
@@ -51,8 +51,8 @@ from torch_npu import (  # noqa: E402  # these use the device
     version,
 )
 from torch_npu._constants import *  # noqa: E402, F403  # the numbers of types and formats
-from torch_npu._operators import get_npu_format  # noqa: E402
-from torch_npu.version import __version__  # noqa: E402
+from torch_npu._operators import get_npu_format  # noqa: E402  # uses the device
+from torch_npu.version import __version__  # noqa: E402  # beside its module
 
 distributed.register_backend()
 _printing.print_in_float32()
