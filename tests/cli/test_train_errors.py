@@ -50,6 +50,21 @@ def test_verify_refuses_worlds_it_cannot_compare(arguments: list[str]) -> None:
     assert code_of(*arguments) == "V102"
 
 
+@pytest.mark.parametrize(
+    "words", [["--devices", "2"], ["--devices=2"], ["-n2"], ["--run-dir", "x"], ["--resume", "auto"]]
+)
+def test_verify_refuses_options_that_would_make_its_runs_the_same(words: list[str]) -> None:
+    assert code_of("verify", "mlp_fashion_mnist", *words, "--platform", "cpu") == "V106"
+
+
+def test_verify_refuses_runs_that_used_another_number_of_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "MASTER_ADDR": "localhost"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("MASTER_PORT", "29999")
+    words = ["verify", "mlp_fashion_mnist", "--worlds", "1,2", "--steps", "1", "--platform", "cpu"]
+    assert code_of(*words, "--set", "evaluate.every='0 steps'") == "V106"
+
+
 def test_compare_refuses_folders_without_a_checkpoint(tmp_path: Path) -> None:
     assert code_of("compare", str(tmp_path), str(tmp_path)) == "V101"
 

@@ -42,6 +42,7 @@ def verify(
 
     Exit code 0 when all are equal, 1 when they part (it says where), 2 when a run could not be made.
     """
+    _refuse_own_options(context.args)
     extra = [*context.args, "--platform", platform, *(["--simulate"] if simulate else [])]
     sizes = _world_sizes(worlds, recipe, platform, simulate)
     with _folder(keep) as folder:
@@ -63,6 +64,19 @@ def verify(
     else:
         _render(sizes, comparisons, equal, steps)
     raise typer.Exit(ExitCode.OK if equal else ExitCode.ANSWER_IS_NO)
+
+
+def _refuse_own_options(extra: list[str]) -> None:
+    """Options of `train` that verify gives to each run; one for all would make the runs the same."""
+    for word in extra:
+        option = word.partition("=")[0]
+        if option in ("--devices", "--run-dir", "--record-every", "--resume") or word.startswith("-n"):
+            raise UserError(
+                "V106",
+                f"{option} of the runs is verify's own choice",
+                "each run has its own number of devices and its own folder, and starts afresh",
+                "choose with --worlds 1,2,4 and --keep FOLDER",
+            )
 
 
 def _render(sizes: list[int], comparisons: list[Comparison], equal: bool, steps: int) -> None:
@@ -118,22 +132,10 @@ def _world_sizes(worlds: str, recipe: str, platform: str, simulate: bool) -> lis
 
 def _train(recipe: str, size: int, steps: int, run_dir: Path, extra: list[str]) -> None:
     from unisono.job.launch import rank_command
+    from unisono.train.run_folder import read_summary
 
-    arguments = [
-        "train",
-        recipe,
-        "--devices",
-        str(size),
-        "--steps",
-        str(steps),
-        "--run-dir",
-        str(run_dir),
-        "--trace",
-        "--record-every",
-        "1",
-        "--max-restarts",
-        "0",
-    ]
+    own = {"--devices": str(size), "--steps": str(steps), "--run-dir": str(run_dir), "--record-every": "1"}
+    arguments = ["train", recipe, *(word for pair in own.items() for word in pair), "--trace", "--max-restarts", "0"]
     done = subprocess.run(
         rank_command([*arguments, *extra]), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
@@ -145,6 +147,14 @@ def _train(recipe: str, size: int, steps: int, run_dir: Path, extra: list[str]) 
             f"the run on {size} devices ended with exit code {done.returncode}",
             "its own words are above",
             "mend that first; options after the recipe go to `unisono train`",
+        )
+    trained_on = read_summary(run_dir).get("world_size")
+    if trained_on != size:
+        raise UserError(
+            "V106",
+            f"the run meant for {size} devices used {trained_on}",
+            "a comparison of equal numbers of devices would show nothing",
+            "run it outside of torchrun, srun and mpirun, with their variables unset",
         )
 
 
