@@ -24,15 +24,23 @@ class Bucket:
     size: int
     """Floats in a buffer, padded so that every rank's shard is aligned."""
     levels: list[Tensor] = field(default_factory=list)
+    sums: list[list[Tensor]] = field(default_factory=list)
+    """sums[rank][sub-tree]: what each rank brings to the exchange; empty for ranks whose memory is not mapped."""
     views: list[list[Tensor]] = field(default_factory=list)
     """views[level][parameter]: the slot shaped and strided like the parameter."""
     seen: list[bool] = field(default_factory=list)
     """Which parameters' gradients of the replica at work have arrived."""
     missing: int = 0
 
-    def allocate(self, levels: int, device: torch.device) -> None:
-        """Make `levels` buffers, zeroed once so that the padding stays zero."""
-        self.levels = [torch.zeros(self.size, dtype=torch.float32, device=device) for _ in range(levels)]
+    def bind(self, blocks: Sequence[Sequence[Tensor]], rank: int, held: Sequence[int]) -> None:
+        """Take `blocks[rank]`, a buffer a level, as this rank's memory; it is zeroed, so the padding stays zero.
+
+        Args:
+            blocks: every rank's levels; empty for ranks whose memory this process does not map.
+            held: how many of its levels hold a rank's sub-tree sums at the end of backward.
+        """
+        self.levels = list(blocks[rank])
+        self.sums = [list(levels[:count]) for levels, count in zip(blocks, held, strict=True)]
         self.views = [
             [_slot(flat, offset, p) for offset, p in zip(self.offsets, self.parameters, strict=True)]
             for flat in self.levels
@@ -63,6 +71,26 @@ def lay_out(parameters: Sequence[nn.Parameter], bucket_bytes: int, shards: int) 
         used += _round_up(parameter.numel(), _ALIGNMENT)
     buckets.append(_bucket(len(buckets), members, offsets, used, shards))
     return buckets
+
+
+def bind_buckets(buckets: Sequence[Bucket], blocks: Sequence[Tensor | None], rank: int, held: Sequence[int]) -> None:
+    """Cut each rank's block, flat fp32, into the levels of every bucket, and let the buckets take them.
+
+    Args:
+        blocks: a zeroed block a rank, as large as all buckets times that rank's levels; None where it is not mapped.
+        held: how many levels hold a rank's sub-tree sums at the end of backward.
+    """
+    total, start = sum(bucket.size for bucket in buckets), 0
+    for bucket in buckets:
+        levels: list[tuple[Tensor, ...]] = []
+        for block in blocks:
+            depth = 0 if block is None else block.numel() // total
+            rows = (
+                () if block is None else block[start * depth : (start + bucket.size) * depth].view(depth, -1).unbind()
+            )
+            levels.append(rows)
+        bucket.bind(levels, rank, held)
+        start += bucket.size
 
 
 def _bucket(index: int, members: list[nn.Parameter], offsets: list[int], used: int, shards: int) -> Bucket:

@@ -1,4 +1,4 @@
-"""How ranks finish the gradient tree together. Three routes, one result: every sum has the tree's order."""
+"""How ranks finish the gradient tree together. Four routes, one result: every sum has the tree's order."""
 
 from __future__ import annotations
 
@@ -9,32 +9,40 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from unisono.job.replicas import Node, SumOrder, leaves, share_out, sum_order
+from unisono.distributed.buckets import Bucket
+from unisono.distributed.shared_memory import SharedBlocks
+from unisono.job.replicas import Node, SumOrder, roots_of_ranks, sum_order
 
 Wait = Callable[[], object]
-Exchange = Callable[[Sequence[Tensor]], Wait]
-"""Takes this rank's sub-tree sums (flat, equal sizes) and starts; once the returned call is back, the first one's
-memory holds the sum over all replicas."""
+Exchange = Callable[[Bucket], Wait]
+"""Takes a bucket with this rank's sub-tree sums in it and starts; once the returned call is back, its first level holds
+the sum over all replicas."""
 
 
-def choose_exchange(replicas: int, world_size: int, rank: int, device: torch.device) -> Exchange:
+def choose_exchange(
+    replicas: int, world_size: int, rank: int, device: torch.device, shared: SharedBlocks | None
+) -> Exchange:
     """The cheapest route that keeps the tree's order. All ranks must start exchanges in the same order.
 
-    A sum of two is the tree already, whoever adds: two ranks with one sub-tree each use a plain all-reduce. Ranks
-    that hold equal sub-trees of a perfect tree use pairwise halving and doubling (Rabenseifner's scheme, nearest
-    neighbour first, which is the tree's order). All others exchange shards of every sub-tree.
+    Ranks whose buckets lie in shared blocks add there. A sum of two is the tree already, whoever adds: two ranks
+    with one sub-tree each use a plain all-reduce. Ranks that hold equal sub-trees of a perfect tree use pairwise
+    halving and doubling (Rabenseifner's scheme, nearest neighbour first, which is the tree's order). All others
+    exchange shards of every sub-tree.
     """
-    roots = [sum_order(leaves(block), replicas).remaining for block in share_out(replicas, world_size)]
     if world_size == 1:
-        return lambda sums: lambda: None
+        return lambda bucket: lambda: None
+    roots = roots_of_ranks(replicas, world_size)
+    finish = sum_order([root for held in roots for root in held], replicas)
     run = _behind_backward(device)
+    if shared is not None:
+        meet = shared.meet
+        return lambda bucket: run(lambda: _add_in_place(bucket.sums, finish, rank, world_size, meet))
     if all(len(held) == 1 for held in roots):
         if world_size == 2:
-            return _all_reduce_two
+            return lambda bucket: _all_reduce_two(bucket.sums[rank][0])
         if _is_perfect(replicas, world_size):
-            return lambda sums: run(lambda: _halving_doubling(sums[0], rank, world_size))
-    finish = sum_order([root for held in roots for root in held], replicas)
-    return lambda sums: run(lambda: _exchange_shards(sums, roots, finish, rank, world_size))
+            return lambda bucket: run(lambda: _halving_doubling(bucket.sums[rank][0], rank, world_size))
+    return lambda bucket: run(lambda: _exchange_shards(bucket.sums[rank], roots, finish, rank, world_size))
 
 
 def _behind_backward(device: torch.device) -> Callable[[Callable[[], object]], Wait]:
@@ -60,8 +68,21 @@ def _is_perfect(replicas: int, world_size: int) -> bool:
     return replicas & (replicas - 1) == 0 and world_size & (world_size - 1) == 0
 
 
-def _all_reduce_two(sums: Sequence[Tensor]) -> Wait:
-    work = dist.all_reduce(sums[0], async_op=True)
+def _add_in_place(
+    sums: Sequence[Sequence[Tensor]], finish: SumOrder, rank: int, world_size: int, meet: Callable[[], None]
+) -> None:
+    """Each rank adds its shard of everyone's sub-trees where they lie, and puts the sum into everyone's first."""
+    size = sums[rank][0].numel() // world_size
+    shard = slice(rank * size, (rank + 1) * size)
+    meet()
+    finished = _sum([part[shard] for held in sums for part in held], finish)
+    for held in sums[1:]:  # the sum was made in rank 0's first sub-tree
+        held[0][shard].copy_(finished)
+    meet()
+
+
+def _all_reduce_two(flat: Tensor) -> Wait:
+    work = dist.all_reduce(flat, async_op=True)
     assert work is not None
     return work.wait
 

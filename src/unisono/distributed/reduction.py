@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import NamedTuple, Protocol
 
@@ -11,9 +11,11 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from unisono.distributed.buckets import CONTROL_SLOTS, Bucket, lay_out
+from unisono.distributed.buckets import CONTROL_SLOTS, Bucket, bind_buckets, lay_out
 from unisono.distributed.exchange import Wait, choose_exchange
-from unisono.job.replicas import leaves, share_out, sum_order
+from unisono.distributed.session import Session
+from unisono.distributed.shared_memory import share_blocks
+from unisono.job.replicas import leaves, roots_of_ranks, share_out, sum_order
 from unisono.recipe.schema import ReductionRecipe
 
 
@@ -48,14 +50,19 @@ class Reduction(Protocol):
         ...
 
 
-def build_reduction(
-    recipe: ReductionRecipe, model: nn.Module, *, replicas: int, rank: int, world_size: int, device: torch.device
-) -> Reduction:
+def build_reduction(recipe: ReductionRecipe, model: nn.Module, *, replicas: int, session: Session) -> Reduction:
     """The reduction that the recipe names. Collective: `fast` sends rank 0's weights to all."""
+    rank, world_size, device = session.rank, session.world_size, session.device
     bucket_bytes = int(recipe.bucket_mib * 2**20)
     if recipe.name == "exact":
         return ExactReduction(
-            model, replicas=replicas, rank=rank, world_size=world_size, bucket_bytes=bucket_bytes, device=device
+            model,
+            replicas=replicas,
+            rank=rank,
+            world_size=world_size,
+            bucket_bytes=bucket_bytes,
+            device=device,
+            timeout_s=session.timeout_s,
         )
     return FastReduction(model, replicas=replicas, rank=rank, world_size=world_size, recipe=recipe, device=device)
 
@@ -68,13 +75,21 @@ class ExactReduction:
     """
 
     def __init__(
-        self, model: nn.Module, *, replicas: int, rank: int, world_size: int, bucket_bytes: int, device: torch.device
+        self,
+        model: nn.Module,
+        *,
+        replicas: int,
+        rank: int,
+        world_size: int,
+        bucket_bytes: int,
+        device: torch.device,
+        timeout_s: float,
     ) -> None:
         block = share_out(replicas, world_size)[rank]
         self.loss_factor = 1.0 / replicas
         self._model = model
+        self._rank = rank
         self._order = sum_order(leaves(block), replicas)
-        self._exchange = choose_exchange(replicas, world_size, rank, device)
         self._last = len(block) - 1
         self._position = 0
         self._height = 0
@@ -83,8 +98,17 @@ class ExactReduction:
         self._next_to_start = 0
         parameters = [p for p in model.parameters() if p.requires_grad]
         self.buckets = lay_out(parameters, bucket_bytes, world_size)
+        floats = self._order.depth * sum(bucket.size for bucket in self.buckets)
+        on_cpus = device.type == "cpu" and world_size > 1
+        shared = share_blocks(floats, rank=rank, world_size=world_size, timeout_s=timeout_s) if on_cpus else None
+        blocks: Sequence[Tensor | None] = (
+            [torch.zeros(floats, device=device) if peer == rank else None for peer in range(world_size)]
+            if shared is None
+            else shared.blocks
+        )
+        self._exchange = choose_exchange(replicas, world_size, rank, device, shared)
+        bind_buckets(self.buckets, blocks, rank, [len(roots) for roots in roots_of_ranks(replicas, world_size)])
         for bucket in self.buckets:
-            bucket.allocate(self._order.depth, device)
             for slot, parameter in enumerate(bucket.parameters):
                 parameter.register_post_accumulate_grad_hook(self._hook(bucket, slot))
 
@@ -153,12 +177,12 @@ class ExactReduction:
         # Ranks must start exchanges in one order, and gradients may arrive in another where the graph branches.
         while self._next_to_start < len(self.buckets) and self.buckets[self._next_to_start].missing == 0:
             bucket = self.buckets[self._next_to_start]
-            roots = bucket.levels[: len(self._order.remaining)]
             if bucket.index == 0:
-                for root in roots[1:]:
-                    root[:CONTROL_SLOTS] = 0
-                roots[0][0], roots[0][1] = self._votes
-            self._waits.append(self._exchange(roots))
+                first, *others = bucket.sums[self._rank]
+                for other in others:
+                    other[:CONTROL_SLOTS] = 0
+                first[0], first[1] = self._votes
+            self._waits.append(self._exchange(bucket))
             self._next_to_start += 1
 
     def _end_replica(self) -> None:

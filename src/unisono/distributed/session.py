@@ -23,6 +23,8 @@ class Session:
 
     world: World
     device: torch.device
+    timeout_s: float
+    """How long a rank waits for another."""
 
     @property
     def rank(self) -> int:
@@ -52,7 +54,7 @@ def open_session(world: World, device: torch.device, backend: str, timeout_s: fl
     """
     if world.world_size == 1 or dist.is_initialized():
         # A program that embeds a run may have opened the group itself, and then closes it itself.
-        yield Session(world, device)
+        yield Session(world, device, timeout_s)
         return
     if not dist.is_backend_available(backend):
         raise UserError(
@@ -71,7 +73,7 @@ def open_session(world: World, device: torch.device, backend: str, timeout_s: fl
         )
     except (RuntimeError, ValueError) as error:
         raise _as_user_error(error, world) from error
-    yield Session(world, device)
+    yield Session(world, device, timeout_s)
     # Only after success: with a rank gone, taking the group down would wait for it.
     dist.destroy_process_group()
 

@@ -73,3 +73,8 @@ def sum_order(parts: Sequence[Node], replicas: int) -> SumOrder:
 def leaves(block: range) -> list[Node]:
     """The replicas of a block, each as a sub-tree of one leaf."""
     return [(replica, replica + 1) for replica in block]
+
+
+def roots_of_ranks(replicas: int, world_size: int) -> list[tuple[Node, ...]]:
+    """The maximal sub-trees that each rank can sum by itself, in order."""
+    return [sum_order(leaves(block), replicas).remaining for block in share_out(replicas, world_size)]

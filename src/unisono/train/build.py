@@ -58,14 +58,7 @@ def build_trainer(job: Job, session: Session, sets: DataSets, around: Surroundin
     if channels_last:
         model = model.to(memory_format=torch.channels_last)
     buffers = ReplicaBuffers(model, len(block))
-    reduction = build_reduction(
-        recipe.reduction,
-        model,
-        replicas=recipe.replicas,
-        rank=session.rank,
-        world_size=session.world_size,
-        device=session.device,
-    )
+    reduction = build_reduction(recipe.reduction, model, replicas=recipe.replicas, session=session)
     optimizer = build_optimizer(
         model, recipe.optimizer, fused=platform.fused_optimizers(), torch_fused=job.capabilities.torch_fused_optimizers
     )
