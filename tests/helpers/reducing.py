@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from unisono.distributed import reduction as reductions
+from unisono.distributed import exchange
 from unisono.distributed.reduction import ExactReduction, Votes
 from unisono.job.replicas import share_out
 from unisono.train.digest import digest_of
@@ -72,5 +72,5 @@ def reduced_gradients(
 
 def reduced_gradients_over_messages(*arguments: Any) -> tuple[str, list[Votes]]:
     """The same of ranks that cannot map each other's memory."""
-    reductions.share_blocks = lambda *_, **__: None
+    exchange.share_blocks = lambda *_, **__: None
     return reduced_gradients(*arguments)

@@ -13,10 +13,13 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from unisono.distributed.buckets import Bucket
+from unisono.distributed.exchange import open_exchange
 from unisono.job.world import read_world
 from unisono.platforms.base import Platform
 from unisono.platforms.select import select_platform
 
+_TIMEOUT_S = 120.0
 _BYTES = (4, 4_096, 262_144, 4_194_304, 67_108_864)
 
 
@@ -33,7 +36,7 @@ def main(platform_name: str, repeats: int, answer: Path) -> None:
     for size in _BYTES:
         count = max(world, size // 4 // world * world)
         values, other = torch.ones(count, device=device), torch.empty(count, device=device)
-        for name, call, factor in _calls(values, other, world):
+        for name, call, factor in [*_calls(values, other, world), _exact_sum(count, device, world)]:
             seconds = _time(call, platform, repeats if size < 2**20 else max(3, repeats // 3))
             algorithm = count * 4 / 1e9 / seconds
             rows.append(
@@ -59,6 +62,15 @@ def _calls(values: Tensor, other: Tensor, world: int) -> list[tuple[str, Callabl
         ("all-to-all", lambda: dist.all_to_all_single(other, values), (world - 1) / world),
         ("all-gather", lambda: dist.all_gather(parts, part), (world - 1) / world),
     ]
+
+
+def _exact_sum(count: int, device: torch.device, world: int) -> tuple[str, Callable[[], object], float]:
+    """The exact reduction's exchange of a bucket of so many floats: from the call to the sum on every rank."""
+    bucket = Bucket(0, [], [], count)
+    exchange = open_exchange(
+        [bucket], replicas=world, rank=dist.get_rank(), world_size=world, device=device, timeout_s=_TIMEOUT_S
+    )
+    return "exact sum", lambda: exchange(bucket)(), 2 * (world - 1) / world
 
 
 def _time(call: Callable[[], object], platform: Platform, repeats: int) -> float:

@@ -1,4 +1,4 @@
-"""all-reduce, all-to-all and all-gather by size: time, algorithm bandwidth, bus bandwidth."""
+"""all-reduce, all-to-all, all-gather and the exact sum by size: time, algorithm bandwidth, bus bandwidth."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from unisono.errors import UserError
 def measure_collectives(devices: int, platform: str, repeats: int = 10) -> list[dict[str, Any]]:
     """Rows of {name, bytes, ms, algorithm_gb_s, bus_gb_s}, medians over the repeats.
 
-    Bus bandwidth is what a link carries: algorithm bandwidth x 2 (N-1)/N for an all-reduce, (N-1)/N for the others
-    (NCCL's tests define it so).
+    Bus bandwidth is what a link carries: algorithm bandwidth x 2 (N-1)/N for an all-reduce and the exact sum, (N-1)/N for
+    the others (NCCL's tests define it so).
 
     Raises:
         UserError: B101 the ranks did not end.

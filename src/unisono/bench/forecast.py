@@ -86,17 +86,17 @@ def buckets_of(gradient_bytes: int, bucket_mib: float = 25.0) -> int:
     return max(1, -(-gradient_bytes // int(bucket_mib * 2**20)))
 
 
-def fit_link(rows: Sequence[dict[str, Any]], devices: int, name: str = "measured") -> Link:
-    """The alpha and beta of `bench collectives`' all-reduce rows: from its smallest and its largest size.
+def fit_link(rows: Sequence[dict[str, Any]], devices: int, collective: str = "exact sum") -> Link:
+    """The alpha and beta of one collective in `bench collectives`' rows: from its smallest and its largest size.
 
     Both figures belong to the forecast's formula: ms = rounds x latency + moved bytes / bandwidth.
     """
-    reduces = sorted((row for row in rows if row["name"] == "all_reduce"), key=lambda row: int(row["bytes"]))
-    small, large = reduces[0], reduces[-1]
+    sized = sorted((row for row in rows if row["name"] == collective), key=lambda row: int(row["bytes"]))
+    small, large = sized[0], sized[-1]
     rounds, moved = 2 * (devices - 1).bit_length(), 2 * (devices - 1) / devices
     seconds = max(1e-9, (large["ms"] - small["ms"]) / 1e3)
     bandwidth = moved * (large["bytes"] - small["bytes"]) / seconds / 1e9
-    return Link(name, small["ms"] * 1e3 / rounds, bandwidth, f"measured on {devices} devices here")
+    return Link("measured", small["ms"] * 1e3 / rounds, bandwidth, f"{collective} on {devices} devices here")
 
 
 def parse_links(text: str) -> dict[str, Link]:

@@ -169,7 +169,7 @@ def collectives(
     platform: PlatformName = "cpu",
     output: Output = None,
 ) -> None:
-    """all-reduce, all-to-all and all-gather by size: time, algorithm and bus bandwidth."""
+    """all-reduce, all-to-all, all-gather and the exact sum by size: time, algorithm and bus bandwidth."""
     from unisono.bench.case import machine
     from unisono.bench.collectives import measure_collectives
 

@@ -9,9 +9,9 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from unisono.distributed.buckets import Bucket
-from unisono.distributed.shared_memory import SharedBlocks
-from unisono.job.replicas import Node, SumOrder, roots_of_ranks, sum_order
+from unisono.distributed.buckets import Bucket, bind_buckets
+from unisono.distributed.shared_memory import SharedBlocks, share_blocks
+from unisono.job.replicas import Node, SumOrder, leaves, roots_of_ranks, share_out, sum_order
 
 Wait = Callable[[], object]
 Exchange = Callable[[Bucket], Wait]
@@ -19,7 +19,25 @@ Exchange = Callable[[Bucket], Wait]
 the sum over all replicas."""
 
 
-def choose_exchange(
+def open_exchange(
+    buckets: Sequence[Bucket], *, replicas: int, rank: int, world_size: int, device: torch.device, timeout_s: float
+) -> Exchange:
+    """Give the buckets their memory, shared with the other ranks where it can be, and choose the route. Collective."""
+    levels = sum_order(leaves(share_out(replicas, world_size)[rank]), replicas).depth
+    floats = levels * sum(bucket.size for bucket in buckets)
+    shared = None
+    if device.type == "cpu" and world_size > 1:
+        shared = share_blocks(floats, rank=rank, world_size=world_size, timeout_s=timeout_s)
+    blocks: Sequence[Tensor | None]
+    if shared is None:
+        blocks = [torch.zeros(floats, device=device) if peer == rank else None for peer in range(world_size)]
+    else:
+        blocks = shared.blocks
+    bind_buckets(buckets, blocks, rank, [len(held) for held in roots_of_ranks(replicas, world_size)])
+    return _choose_route(replicas, world_size, rank, device, shared)
+
+
+def _choose_route(
     replicas: int, world_size: int, rank: int, device: torch.device, shared: SharedBlocks | None
 ) -> Exchange:
     """The cheapest route that keeps the tree's order. All ranks must start exchanges in the same order.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import NamedTuple, Protocol
 
@@ -11,11 +11,10 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from unisono.distributed.buckets import CONTROL_SLOTS, Bucket, bind_buckets, lay_out
-from unisono.distributed.exchange import Wait, choose_exchange
+from unisono.distributed.buckets import CONTROL_SLOTS, Bucket, lay_out
+from unisono.distributed.exchange import Wait, open_exchange
 from unisono.distributed.session import Session
-from unisono.distributed.shared_memory import share_blocks
-from unisono.job.replicas import leaves, roots_of_ranks, share_out, sum_order
+from unisono.job.replicas import leaves, share_out, sum_order
 from unisono.recipe.schema import ReductionRecipe
 
 
@@ -98,16 +97,9 @@ class ExactReduction:
         self._next_to_start = 0
         parameters = [p for p in model.parameters() if p.requires_grad]
         self.buckets = lay_out(parameters, bucket_bytes, world_size)
-        floats = self._order.depth * sum(bucket.size for bucket in self.buckets)
-        on_cpus = device.type == "cpu" and world_size > 1
-        shared = share_blocks(floats, rank=rank, world_size=world_size, timeout_s=timeout_s) if on_cpus else None
-        blocks: Sequence[Tensor | None] = (
-            [torch.zeros(floats, device=device) if peer == rank else None for peer in range(world_size)]
-            if shared is None
-            else shared.blocks
+        self._exchange = open_exchange(
+            self.buckets, replicas=replicas, rank=rank, world_size=world_size, device=device, timeout_s=timeout_s
         )
-        self._exchange = choose_exchange(replicas, world_size, rank, device, shared)
-        bind_buckets(self.buckets, blocks, rank, [len(roots) for roots in roots_of_ranks(replicas, world_size)])
         for bucket in self.buckets:
             for slot, parameter in enumerate(bucket.parameters):
                 parameter.register_post_accumulate_grad_hook(self._hook(bucket, slot))
