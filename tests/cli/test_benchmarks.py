@@ -13,14 +13,14 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 # The peers' loops install a second environment, too slow for every change: `make bench` runs them.
 ROWS = {
-    "tutorial": 1,
+    "tutorial": 2,
     "step-mobilenet": 1,
     "step-resnet": 1,
     "decode": 1,
     "scaling-resnet": 4,
     "scaling-mobilenet": 3,
     "overhead": 1,
-    "forecast": 2,
+    "forecast": 1,
     "forecast-zoo": 6,
     "startup": 1,
 }

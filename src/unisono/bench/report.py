@@ -22,6 +22,8 @@ _PHASES = (
     ("update", "#9467bd"),
 )
 
+_FACTS = {"load_before": "load average (1 minute) before the first run", "cores": "processor cores"}
+
 
 def page(title: str, measured: Mapping[str, Sequence[Row]], machine: dict[str, Any], command: str) -> str:
     """The page.
@@ -30,7 +32,7 @@ def page(title: str, measured: Mapping[str, Sequence[Row]], machine: dict[str, A
         measured: "weak" and "strong" -> rows.
     """
     facts = "".join(
-        f"<tr><td>{escape(str(key))}</td><td>{escape(str(value))}</td></tr>" for key, value in machine.items()
+        f"<tr><td>{escape(_FACTS.get(key, key))}</td><td>{escape(str(value))}</td></tr>" for key, value in machine.items()
     )
     parts = [_section(kind, rows) for kind, rows in measured.items()]
     return (

@@ -128,7 +128,7 @@ def test_links_are_read_and_malformed_ones_refused() -> None:
 
 def test_the_page_is_whole_html_without_anything_from_outside() -> None:
     rows = efficiencies([series(BASE, 100, 99), series(replace(BASE, devices=2), 236, 237)])
-    text = page("Scaling of <r>", {"weak": rows}, {"cores": 2}, "unisono bench")
+    text = page("Scaling of <r>", {"weak": rows}, {"cores": 2, "load_before": 0.1}, "unisono bench")
 
     class Balance(HTMLParser):
         stack: list[str] = []  # noqa: RUF012  # one parser, one test
@@ -148,3 +148,4 @@ def test_the_page_is_whole_html_without_anything_from_outside() -> None:
     assert "<r>" not in text
     assert "http" not in text
     assert "above 100 %" in text
+    assert "load_before" not in text
